@@ -1,0 +1,182 @@
+-- What users query: the tables of a trace store with hexadecimal ids, names instead of numbers, and durations.
+CREATE VIEW ingests AS
+SELECT * FROM base.ingests;
+
+CREATE VIEW ingest_rejects AS
+SELECT * FROM base.ingest_rejects;
+
+CREATE VIEW resources AS
+SELECT * EXCLUDE (identity_hash) FROM base.resources;
+
+CREATE VIEW scopes AS
+SELECT * EXCLUDE (identity_hash) FROM base.scopes;
+
+CREATE VIEW spans AS
+SELECT
+    replace(spans.trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', spans.span_id) AS span_id,
+    format('{:016x}', spans.parent_span_id) AS parent_span_id,
+    resources.service_name,
+    spans.name,
+    CASE spans.kind
+        WHEN 1 THEN 'INTERNAL' WHEN 2 THEN 'SERVER' WHEN 3 THEN 'CLIENT'
+        WHEN 4 THEN 'PRODUCER' WHEN 5 THEN 'CONSUMER' ELSE 'UNSPECIFIED'
+    END AS kind,
+    spans.start_ns,
+    spans.end_ns,
+    spans.end_ns - spans.start_ns AS duration_ns,
+    CASE spans.status_code WHEN 1 THEN 'OK' WHEN 2 THEN 'ERROR' ELSE 'UNSET' END AS status_code,
+    spans.status_message,
+    spans.attributes AS span_attributes,
+    resources.attributes AS resource_attributes,
+    scopes.name AS scope_name,
+    scopes.version AS scope_version,
+    spans.trace_state,
+    spans.flags,
+    spans.dropped_attributes_count,
+    spans.dropped_events_count,
+    spans.dropped_links_count,
+    spans.resource_id,
+    spans.scope_id,
+    spans.ingest_id
+FROM base.spans
+LEFT JOIN base.resources USING (resource_id)
+LEFT JOIN base.scopes USING (scope_id);
+
+CREATE VIEW span_events AS
+SELECT
+    replace(trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', span_id) AS span_id,
+    event_index,
+    time_ns,
+    name,
+    attributes,
+    dropped_attributes_count,
+    ingest_id
+FROM base.span_events;
+
+CREATE VIEW span_links AS
+SELECT
+    replace(trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', span_id) AS span_id,
+    link_index,
+    replace(linked_trace_id::VARCHAR, '-', '') AS linked_trace_id,
+    format('{:016x}', linked_span_id) AS linked_span_id,
+    trace_state,
+    flags,
+    attributes,
+    dropped_attributes_count,
+    ingest_id
+FROM base.span_links;
+
+CREATE VIEW metric_streams AS
+SELECT
+    metric_streams.stream_id,
+    resources.service_name,
+    metric_streams.name,
+    metric_streams.description,
+    metric_streams.unit,
+    metric_streams.kind,
+    CASE metric_streams.temporality
+        WHEN 0 THEN 'UNSPECIFIED' WHEN 1 THEN 'DELTA' WHEN 2 THEN 'CUMULATIVE'
+    END AS temporality,
+    metric_streams.is_monotonic,
+    metric_streams.attributes,
+    metric_streams.metadata,
+    resources.attributes AS resource_attributes,
+    scopes.name AS scope_name,
+    metric_streams.resource_id,
+    metric_streams.scope_id
+FROM base.metric_streams
+LEFT JOIN base.resources USING (resource_id)
+LEFT JOIN base.scopes USING (scope_id);
+
+CREATE VIEW metric_points AS
+SELECT * EXCLUDE (content_hash) FROM base.metric_points;
+
+CREATE VIEW metric_histograms AS
+SELECT * EXCLUDE (content_hash) FROM base.metric_histograms;
+
+CREATE VIEW metric_summaries AS
+SELECT * EXCLUDE (content_hash) FROM base.metric_summaries;
+
+CREATE VIEW exemplars AS
+SELECT
+    stream_id,
+    point_time_ns,
+    time_ns,
+    value_int,
+    value_double,
+    replace(trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', span_id) AS span_id,
+    attributes,
+    ingest_id
+FROM base.exemplars;
+
+CREATE VIEW logs AS
+SELECT
+    logs.time_ns,
+    logs.observed_time_ns,
+    resources.service_name,
+    logs.severity_number,
+    logs.severity_text,
+    logs.event_name,
+    logs.body,
+    replace(logs.trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', logs.span_id) AS span_id,
+    logs.attributes AS log_attributes,
+    resources.attributes AS resource_attributes,
+    scopes.name AS scope_name,
+    logs.dropped_attributes_count,
+    logs.flags,
+    logs.resource_id,
+    logs.scope_id,
+    logs.ingest_id
+FROM base.logs
+LEFT JOIN base.resources USING (resource_id)
+LEFT JOIN base.scopes USING (scope_id);
+
+CREATE VIEW stages AS
+SELECT * FROM base.stages;
+
+CREATE VIEW units AS
+SELECT
+    unit_id,
+    kind,
+    replace(trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', root_span_id) AS root_span_id,
+    job_id,
+    attempt,
+    step,
+    rank,
+    service_name,
+    name,
+    model,
+    start_ns,
+    end_ns,
+    first_token_ns,
+    last_token_ns,
+    end_ns - start_ns AS e2e_ns,
+    first_token_ns - start_ns AS ttft_ns,
+    CASE WHEN output_tokens > 1 THEN (last_token_ns - first_token_ns) // (output_tokens - 1) END AS tpot_ns,
+    input_tokens,
+    output_tokens,
+    outcome,
+    vantage,
+    attributes,
+    span_count,
+    orphan_count,
+    orphan_ns,
+    outside_count,
+    outside_ns,
+    post_root_ns,
+    shift_ns,
+    conflict_count,
+    flags
+FROM base.units;
+
+CREATE VIEW unit_stages AS
+SELECT * FROM base.unit_stages;
+
+CREATE VIEW step_waits AS
+SELECT * FROM base.step_waits;

@@ -1,0 +1,1 @@
+-- What every table, view and column means. `SHOW`, the app and the reference page read these comments.
