@@ -1,0 +1,5 @@
+"""`python -m tracekit` is the command `tracekit`."""
+
+from tracekit.cli import main
+
+main()

@@ -1,0 +1,87 @@
+"""Commands that answer questions: tail, stragglers, quality, report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tracekit import output, report
+from tracekit.api import Store
+from tracekit.cli.options import database_option, output_options, where_option
+
+CHECK_FAILED_EXIT_CODE = 3
+
+
+@click.command()
+@click.option(
+    "--metric", required=True, type=click.Choice(["ttft", "tpot", "e2e", "step"]), help="Which duration to explain."
+)
+@click.option(
+    "--quantile", default=0.99, show_default=True, type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Slow means at or above this quantile.",
+)  # fmt: skip
+@where_option
+@click.option(
+    "--baseline",
+    metavar="SQL|body",
+    default="body",
+    show_default=True,
+    help="What to compare with: the middle (p40 to p60) of the same units, or a condition that selects others.",
+)
+@click.option("--outcome", default="ok", show_default=True, help="Which outcome the units have; `any` for all.")
+@database_option
+@output_options
+def tail(
+    metric: str, quantile: float, where: str | None, baseline: str, outcome: str,
+    database: Path, output_format: str, output_path: Path | None,
+) -> None:  # fmt: skip
+    """Which stage made the slow ones slow: the tail against a baseline, split exactly by stage.
+
+    \b
+    Examples:
+      tracekit tail --metric ttft
+      tracekit tail --metric e2e --quantile 0.95 --where "model = 'llama-3-70b'"
+      tracekit tail --metric ttft --where "attributes['scenario'] = 'overload'" \\
+                    --baseline "attributes['scenario'] = 'steady'"
+    """
+    with Store.open(database, read_only=True) as store:
+        answer = store.tail(metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
+    output.write(report.tail_output(answer), output_format=output_format, path=output_path)
+
+
+@click.command()
+@click.option("--job", metavar="JOB", help="Only this job (default: all).")
+@database_option
+@output_options
+def stragglers(job: str | None, database: Path, output_format: str, output_path: Path | None) -> None:
+    """Which rank made the others wait, in which stage and steps."""
+    with Store.open(database, read_only=True) as store:
+        answer = store.stragglers(job=job)
+    output.write(report.stragglers_output(answer), output_format=output_format, path=output_path)
+
+
+@click.command()
+@click.option("--strict", is_flag=True, help="Exit with 3 unless the verdict is good.")
+@database_option
+@output_options
+def quality(*, strict: bool, database: Path, output_format: str, output_path: Path | None) -> None:
+    """What the data can bear: completeness, rejects, duplicates, skew, conflicts, and a verdict."""
+    with Store.open(database, read_only=True) as store:
+        answer = store.quality()
+    output.write(report.quality_output(answer), output_format=output_format, path=output_path)
+    if strict and answer.verdict != "good":
+        sys.exit(CHECK_FAILED_EXIT_CODE)
+
+
+@click.command("report")
+@database_option
+@output_options
+def report_command(database: Path, output_format: str, output_path: Path | None) -> None:
+    """The whole picture: what is in the store, how good it is, and the headlines of every question."""
+    with Store.open(database, read_only=True) as store:
+        output.write(store.report(), output_format=output_format, path=output_path)
+
+
+COMMANDS = (tail, stragglers, quality, report_command)

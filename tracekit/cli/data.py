@@ -1,0 +1,92 @@
+"""Commands that put data in and take rows out: ingest, query."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from tracekit import output, report
+from tracekit.api import Store
+from tracekit.cli.options import database_option, output_options
+from tracekit.errors import UsageError
+
+Progress = Callable[[int, int], None]
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@database_option
+@output_options
+def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_path: Path | None) -> None:
+    """Read OpenTelemetry files into the trace store.
+
+    PATH is a file, a directory, a glob pattern, or - for standard input. Formats are recognised from content:
+    OTLP/JSON lines and documents, OTLP protobuf, the Collector's file exporter in all its framings, each plain or
+    compressed with gzip or zstd. What cannot be stored is counted by reason; then the exit code is 1.
+
+    \b
+    Examples:
+      tracekit ingest traces.jsonl
+      tracekit ingest captures/ 'more/*.pb' --db prod.duckdb
+      zcat traces.jsonl.gz | tracekit ingest -
+    """
+    with Store.open(database) as store, _progress_bar() as progress:
+        result = store.ingest(*paths, progress=progress)
+    output.write(report.ingest_output(result), output_format=output_format, path=output_path)
+    sys.exit(0 if result.is_complete else 1)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Progress | None]:
+    """A bar on standard error while files are read; none where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=1, label="Ingesting", file=sys.stderr, show_pos=False) as bar:
+
+        def progress(done_bytes: int, total_bytes: int) -> None:
+            bar.length = max(total_bytes, 1)
+            bar.update(done_bytes - bar.pos)
+
+        yield progress
+
+
+@click.command()
+@click.argument("statement", required=False, metavar="SQL")
+@click.option("-f", "--file", "path", type=click.Path(path_type=Path), help="Read the statement from a file.")
+@database_option
+@output_options
+def query(
+    statement: str | None, path: Path | None, database: Path, output_format: str, output_path: Path | None
+) -> None:
+    """Run a SQL statement on the trace store (read-only) and print its rows.
+
+    `SHOW ALL TABLES` lists what there is; every table and column has a comment (`FROM duckdb_columns()`).
+
+    \b
+    Examples:
+      tracekit query "SELECT service_name, name, count(*) FROM spans GROUP BY ALL ORDER BY ALL"
+      tracekit query -f slow.sql --format csv -o slow.csv
+      echo "FROM units LIMIT 3" | tracekit query -
+    """
+    sql = _statement(statement, path)
+    with Store.open(database, read_only=True) as store:
+        output.write(store.sql(sql), output_format=output_format, path=output_path)
+
+
+def _statement(statement: str | None, path: Path | None) -> str:
+    if (statement is None) == (path is None):
+        raise UsageError("give one SQL statement, or a file with -f, or - for standard input")
+    if path is not None:
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {path}: {error}") from error
+    return sys.stdin.read() if statement == "-" else str(statement)
+
+
+COMMANDS = (ingest, query)

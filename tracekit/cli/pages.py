@@ -1,0 +1,56 @@
+"""Commands that open the investigation app: app, demo."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from tracekit import output
+from tracekit.api import Store
+from tracekit.cli.options import database_option
+from tracekit.errors import StoreError
+from tracekit.queries import folder
+
+DEMO_DATABASE = Path("tracekit-demo.duckdb")
+
+port_option = click.option("--ui", "port", default=8501, show_default=True, help="Port of the app.")
+
+
+@click.command()
+@database_option
+@port_option
+def app(database: Path, port: int) -> None:
+    """Open the investigation app on a trace store, on this machine only (127.0.0.1)."""
+    if not database.exists():
+        raise StoreError(f"there is no trace store at {database}: ingest files first (tracekit ingest PATH --db {database})")
+    serve_app(database, port=port)
+
+
+@click.command()
+@click.option("--serve/--no-serve", default=True, help="Open the app after the report.")
+@click.option("--db", "database", default=DEMO_DATABASE, show_default=True, type=click.Path(path_type=Path))
+@port_option
+def demo(*, serve: bool, database: Path, port: int) -> None:
+    """Ingest the sample traces, print the report, open the app."""
+    with Store.open(database) as store:
+        store.ingest(str(folder("sample_traces")))
+        output.write(store.report(), output_format="table")
+    click.echo(f"The trace store is {database}; ask it more with --db {database}.", err=True)
+    if serve:
+        serve_app(database, port=port)
+
+
+def serve_app(database: Path, *, port: int) -> None:
+    """Run the Streamlit app on `database` until it is interrupted; binds to 127.0.0.1 only."""
+    import streamlit as st  # noqa: PLC0415  it takes seconds to import, and only these commands need it
+
+    os.environ["TRACEKIT_DB"] = str(database)
+    click.echo(f"The app is at http://127.0.0.1:{port} (Ctrl-C stops it)", err=True)
+    st.App(folder("app") / "main.py").run(
+        config={"server.address": "127.0.0.1", "server.port": port, "server.headless": True}
+    )
+
+
+COMMANDS = (app, demo)
