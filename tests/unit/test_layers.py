@@ -1,0 +1,95 @@
+"""Imports point one way, and each outer part uses only what it is meant to."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What each part may import from tracekit, beside itself.
+FOUNDATION = {"errors", "queries", "schema"}
+ALLOWED = {
+    "errors": set(),
+    "queries": set(),
+    "schema": {"errors", "queries"},
+    "otlp": FOUNDATION,
+    "importers": FOUNDATION,
+    "store": FOUNDATION | {"otlp"},
+    "ingest": FOUNDATION | {"otlp", "importers", "store"},
+    "partition": FOUNDATION,
+    "stages": FOUNDATION | {"store", "partition"},
+    "analysis": FOUNDATION | {"store", "partition", "stages"},
+    "charts": FOUNDATION | {"analysis"},
+    "output": FOUNDATION,
+    "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},
+    "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report"},
+    "cli": FOUNDATION | {"output", "report", "api"},
+}
+
+
+def imported_names(path: Path) -> set[str]:
+    """Dotted names of everything that a file imports, absolute imports only."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the layer they reach"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def parts_reached(path: Path) -> set[str]:
+    """The parts of tracekit that a file imports; the package itself counts as `api`."""
+    reached = set()
+    for name in imported_names(path):
+        head, _, rest = name.partition(".")
+        if head == "tracekit":
+            part = rest.partition(".")[0]
+            reached.add(part if (ROOT / "tracekit" / part).exists() or (ROOT / f"tracekit/{part}.py").exists() else "api")
+    return reached
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(ROOT / "tracekit").parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("part", sorted(ALLOWED))
+def test_a_part_imports_only_the_layers_below_it(part: str) -> None:
+    """`errors, schema` ◀ `otlp, store` ◀ `stages` ◀ `analysis` ◀ `report, charts` ◀ `cli`."""
+    offending = {
+        f"{path.relative_to(ROOT)}: {reached}"
+        for path in (ROOT / "tracekit").rglob("*.py")
+        if part_of(path) == part
+        for reached in parts_reached(path) - ALLOWED[part] - {part}
+    }
+    assert not offending
+
+
+def test_every_part_has_a_layer() -> None:
+    """A new module must say where it stands."""
+    parts = {part_of(path) for path in (ROOT / "tracekit").rglob("*.py")}
+    assert parts - {"__init__", "__main__", "_bundled"} <= set(ALLOWED)
+
+
+def test_the_app_uses_the_public_api_only() -> None:
+    """Pages see `import tracekit` and its charts, nothing behind them."""
+    offending = {
+        f"{path.relative_to(ROOT)}: {reached}"
+        for path in (ROOT / "app").rglob("*.py")
+        for reached in parts_reached(path) - {"api", "charts"}
+    }
+    assert not offending
+
+
+def test_generators_never_use_the_analysis() -> None:
+    """What is scored must not help to make the question."""
+    offending = {
+        f"{path.relative_to(ROOT)}: {reached}"
+        for path in (ROOT / "generators").rglob("*.py")
+        for reached in parts_reached(path) - {"errors"}
+    }
+    assert not offending

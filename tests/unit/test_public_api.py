@@ -1,0 +1,20 @@
+"""The names that outsiders may rely on."""
+
+from __future__ import annotations
+
+import tracekit
+
+
+def test_all_lists_exactly_the_public_names() -> None:
+    """What can be imported from the package is what it promises, sorted."""
+    modules = {"analysis", "api", "charts", "cli", "errors", "importers", "ingest", "otlp", "output", "partition"}
+    modules |= {"queries", "report", "schema", "stages", "store", "_bundled"}
+    public = {name for name in vars(tracekit) if not name.startswith("_")} - modules
+    assert sorted(public) == tracekit.__all__
+
+
+def test_every_error_is_a_tracekit_error() -> None:
+    """One `except` catches everything that tracekit raises on purpose."""
+    errors = [getattr(tracekit, name) for name in tracekit.__all__ if name.endswith("Error")]
+    assert all(issubclass(error, tracekit.TracekitError) for error in errors)
+    assert all(error.__doc__ for error in errors)
