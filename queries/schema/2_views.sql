@@ -1,17 +1,17 @@
 -- What users query: the tables of a trace store with hexadecimal ids, names instead of numbers, and durations.
-CREATE VIEW ingests AS
+CREATE OR REPLACE VIEW ingests AS
 SELECT * FROM base.ingests;
 
-CREATE VIEW ingest_rejects AS
+CREATE OR REPLACE VIEW ingest_rejects AS
 SELECT * FROM base.ingest_rejects;
 
-CREATE VIEW resources AS
+CREATE OR REPLACE VIEW resources AS
 SELECT * EXCLUDE (identity_hash) FROM base.resources;
 
-CREATE VIEW scopes AS
+CREATE OR REPLACE VIEW scopes AS
 SELECT * EXCLUDE (identity_hash) FROM base.scopes;
 
-CREATE VIEW spans AS
+CREATE OR REPLACE VIEW spans AS
 SELECT
     replace(spans.trace_id::VARCHAR, '-', '') AS trace_id,
     format('{:016x}', spans.span_id) AS span_id,
@@ -43,7 +43,7 @@ FROM base.spans
 LEFT JOIN base.resources USING (resource_id)
 LEFT JOIN base.scopes USING (scope_id);
 
-CREATE VIEW span_events AS
+CREATE OR REPLACE VIEW span_events AS
 SELECT
     replace(trace_id::VARCHAR, '-', '') AS trace_id,
     format('{:016x}', span_id) AS span_id,
@@ -55,7 +55,7 @@ SELECT
     ingest_id
 FROM base.span_events;
 
-CREATE VIEW span_links AS
+CREATE OR REPLACE VIEW span_links AS
 SELECT
     replace(trace_id::VARCHAR, '-', '') AS trace_id,
     format('{:016x}', span_id) AS span_id,
@@ -69,7 +69,7 @@ SELECT
     ingest_id
 FROM base.span_links;
 
-CREATE VIEW metric_streams AS
+CREATE OR REPLACE VIEW metric_streams AS
 SELECT
     metric_streams.stream_id,
     resources.service_name,
@@ -91,16 +91,16 @@ FROM base.metric_streams
 LEFT JOIN base.resources USING (resource_id)
 LEFT JOIN base.scopes USING (scope_id);
 
-CREATE VIEW metric_points AS
+CREATE OR REPLACE VIEW metric_points AS
 SELECT * EXCLUDE (content_hash) FROM base.metric_points;
 
-CREATE VIEW metric_histograms AS
+CREATE OR REPLACE VIEW metric_histograms AS
 SELECT * EXCLUDE (content_hash) FROM base.metric_histograms;
 
-CREATE VIEW metric_summaries AS
+CREATE OR REPLACE VIEW metric_summaries AS
 SELECT * EXCLUDE (content_hash) FROM base.metric_summaries;
 
-CREATE VIEW exemplars AS
+CREATE OR REPLACE VIEW exemplars AS
 SELECT
     stream_id,
     point_time_ns,
@@ -113,7 +113,7 @@ SELECT
     ingest_id
 FROM base.exemplars;
 
-CREATE VIEW logs AS
+CREATE OR REPLACE VIEW logs AS
 SELECT
     logs.time_ns,
     logs.observed_time_ns,
@@ -136,10 +136,10 @@ FROM base.logs
 LEFT JOIN base.resources USING (resource_id)
 LEFT JOIN base.scopes USING (scope_id);
 
-CREATE VIEW stages AS
+CREATE OR REPLACE VIEW stages AS
 SELECT * FROM base.stages;
 
-CREATE VIEW units AS
+CREATE OR REPLACE VIEW units AS
 SELECT
     unit_id,
     kind,
@@ -175,8 +175,8 @@ SELECT
     flags
 FROM base.units;
 
-CREATE VIEW unit_stages AS
+CREATE OR REPLACE VIEW unit_stages AS
 SELECT * FROM base.unit_stages;
 
-CREATE VIEW step_waits AS
+CREATE OR REPLACE VIEW step_waits AS
 SELECT * FROM base.step_waits;

@@ -1,0 +1,77 @@
+"""Connections to a DuckDB file, and what its faults mean for the person at the keyboard."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreVersionError
+
+# Data enters as Arrow tables, so SQL never needs the file system, and nobody who types SQL gets it.
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": False,
+    "lock_configuration": True,
+}
+_FULL = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "could not allocate block",
+    "disk full",
+    f"errno {errno.ENOSPC}",
+)
+_NEWER_STORAGE = "Trying to read a database file with version number"
+
+
+def connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Connect to the DuckDB file at `path` (None: in memory), without access to anything else.
+
+    Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
+    """
+    with store_errors(path):
+        return duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=_SETTINGS)
+
+
+@contextmanager
+def store_errors(path: Path | None) -> Iterator[None]:
+    """Turn DuckDB's errors into the `StoreError` that says what to do."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise translated(error, path) from error
+
+
+def translated(error: duckdb.Error, path: Path | None) -> StoreError:
+    """The `StoreError` that a DuckDB error on the store at `path` amounts to."""
+    message = str(error)
+    where = str(path) if path else "the trace store in memory"
+    if "Conflicting lock is held" in message:
+        return StoreLockedError(_locked(message, where))
+    if "different configuration" in message:
+        return StoreLockedError(
+            f"{where} is already open in this process in another mode; "
+            "close that one first, or use the Database that is open"
+        )
+    if _NEWER_STORAGE in message:
+        return StoreVersionError(f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})")
+    if any(sign in message for sign in _FULL):
+        return StoreFullError(
+            f"no room to write {where}: free some space on its disk and repeat the command; "
+            f"what was reported as stored is safe ({message})"
+        )
+    return StoreError(f"{where} cannot be used as a trace store: {message}")
+
+
+def _locked(message: str, where: str) -> str:
+    holder = re.search(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)", message)
+    if holder is None:
+        return f"another process holds {where}; stop it, or ask it instead of the file"
+    return (
+        f"{where} is held by process {holder['pid']} ({holder['program']}); "
+        "wait until it has finished or stop it, then repeat the command"
+    )

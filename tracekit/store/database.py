@@ -1,0 +1,134 @@
+"""One trace store: a DuckDB file with the schema of `queries/schema`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import polars as pl
+
+from tracekit import queries
+from tracekit.errors import QueryError, StoreError, UsageError
+from tracekit.store import schema
+from tracekit.store.connection import connect, store_errors
+from tracekit.store.frames import frame
+
+
+class Database:
+    """An open trace store. Use it as a context manager, or `close()` it.
+
+    Its SQL cannot reach the file system; frames enter with `cursor().register(name, frame)`.
+    Any thread may call any method; a cursor belongs to one thread at a time.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, path: Path | None, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._connection = connection
+        self._cursor_lock = threading.Lock()
+
+    @classmethod
+    def open(cls, path: str | Path | None, *, read_only: bool = False, create: bool = True) -> Database:
+        """Open the store at `path`, or one in memory for None.
+
+        A file that is not there is made unless `create` is false or the store is `read_only`; a store of
+        an older tracekit is brought up to date. Raises `StoreLockedError` when another process holds the
+        file, `StoreVersionError` when a newer tracekit wrote it, `StoreError` when it is no trace store.
+        """
+        location = Path(path) if path is not None else None
+        _check_location(location, read_only=read_only, create=create)
+        database = cls(connect(location, read_only=read_only), path=location, read_only=read_only)
+        try:
+            database._prepare_schema()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A new cursor on the store, for one thread; close it after use."""
+        with self._cursor_lock, store_errors(self.path):
+            return self._connection.cursor()
+
+    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any value DuckDB binds
+        """The rows of a SQL statement; `parameters` are bound to its `$names`.
+
+        Attributes come as JSON text. Raises `QueryError` with DuckDB's message.
+        """
+        with closing(self.cursor()) as cursor:
+            try:
+                return frame(cursor.sql(statement, params=parameters or None))
+            except duckdb.Error as error:
+                raise QueryError(str(error)) from error
+
+    def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any value DuckDB binds
+        """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
+        return self.sql(queries.text(name), **parameters)
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor whose statements are committed together, or not at all when the block raises.
+
+        After the block what was written is durable. DuckDB's errors become `StoreError`.
+        """
+        with closing(self.cursor()) as cursor, store_errors(self.path):
+            cursor.execute("BEGIN TRANSACTION")
+            try:
+                yield cursor
+            except BaseException:
+                _roll_back(cursor)
+                raise
+            cursor.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the store and all its cursors."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare_schema(self) -> None:
+        where = str(self.path or "the trace store in memory")
+        with self.transaction() as cursor:
+            found = schema.found_version(cursor, where=where)
+            if found == schema.SCHEMA_VERSION:
+                return
+            if found is not None:
+                schema.check_version(found, where=where)
+            if self.read_only:
+                raise StoreError(f"{where} is empty or of an older tracekit; open it once for writing")
+            if found is None:
+                schema.create(cursor)
+            else:
+                schema.upgrade(cursor, found=found)
+
+
+def _check_location(path: Path | None, *, read_only: bool, create: bool) -> None:
+    if path is None:
+        if read_only:
+            raise UsageError("a store in memory is empty when it is opened: open it for writing")
+        return
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder; name the file of a trace store")
+    if (read_only or not create) and not path.exists():
+        raise StoreError(f"there is no trace store at {path}; make one with `tracekit ingest PATH --db {path}`")
+    if not path.parent.is_dir():
+        raise StoreError(f"the folder {path.parent} does not exist; make it first")
+
+
+def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
+    # After a fatal fault there is no transaction left to roll back; the first error is the one to tell.
+    try:
+        cursor.execute("ROLLBACK")
+    except duckdb.Error:
+        return
