@@ -121,7 +121,9 @@ def _check_location(path: Path | None, *, read_only: bool, create: bool) -> None
     if path.is_dir():
         raise StoreError(f"{path} is a folder; name the file of a trace store")
     if (read_only or not create) and not path.exists():
-        raise StoreError(f"there is no trace store at {path}; make one with `tracekit ingest PATH --db {path}`")
+        raise StoreError(
+            f"there is no trace store at {path}; make one with `tracekit ingest PATH --db {path}`"
+        )
     if not path.parent.is_dir():
         raise StoreError(f"the folder {path.parent} does not exist; make it first")
 
