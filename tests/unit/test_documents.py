@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -46,3 +47,15 @@ def test_no_document_tells_to_install_another_project() -> None:
     for document in documents():
         text = (ROOT / document).read_text(encoding="utf-8")
         assert not re.search(r"(pip install|uvx|pipx install) tracekit(?!-stages)", text)
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    """`python docs/generate.py` would change nothing."""
+    path = ROOT / "docs" / "generate.py"
+    spec = importlib.util.spec_from_file_location("docs_generate", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    stale = [page.name for page, text in module.pages().items() if page.read_text(encoding="utf-8") != text]
+    assert not stale, f"run `python docs/generate.py`: {stale} differ"
