@@ -1,0 +1,188 @@
+"""Charts show every row that they are given, exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tracekit import charts
+from tracekit.charts.colours import ACCENT, UNATTRIBUTED
+
+STAGES = pl.DataFrame(
+    {
+        "stage": ["gw.auth", "eng.queue", "unattributed"],
+        "owner": ["platform", "platform", "nobody"],
+        "excess_ns": [-1_000_001, 412_000_123, 300_000_000],
+        "share": [-0.0014, 0.5795, 0.4219],
+        "low_ns": [None, 300_000_000, 150_000_000],
+        "high_ns": [None, 520_000_000, 450_000_000],
+        "significant": [None, True, False],
+    }
+)
+
+
+def rows_of(chart: Any, column: str) -> list[dict[str, Any]]:  # noqa: ANN401 - any Altair chart
+    """The rows of the chart's dataset that has a column."""
+    return next(rows for rows in chart.to_dict()["datasets"].values() if rows and column in rows[0])
+
+
+def marks(chart: Any) -> list[str]:  # noqa: ANN401 - any Altair chart
+    """The marks of a layered chart."""
+    return [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]
+
+
+def test_the_excess_chart_draws_every_stage_the_largest_first() -> None:
+    """Negative parts and what nobody explains are drawn like all others, in one unit."""
+    rows = rows_of(charts.excess_by_stage(STAGES), "excess")
+    assert [(row["stage"], row["excess"], row["excess_exact"]) for row in rows] == [
+        ("eng.queue", 412.000123, "412,000,123 ns"),
+        ("unattributed", 300.0, "300,000,000 ns"),
+        ("gw.auth", -1.000001, "−1,000,001 ns"),
+    ]
+
+
+def test_the_excess_chart_says_what_is_certain() -> None:
+    """No interval and no test is neither significant nor not significant."""
+    rows = rows_of(charts.excess_by_stage(STAGES), "excess")
+    assert [(row["certainty"], row["interval"]) for row in rows] == [
+        ("yes", "300 ms to 520 ms"),
+        ("no", "150 ms to 450 ms"),
+        ("cannot be told", "cannot be told"),
+    ]
+
+
+def test_the_culprit_has_the_accent_and_no_other() -> None:
+    """One accent a chart."""
+    chart = charts.excess_by_stage(STAGES, culprit="eng.queue")
+    assert [row["stage"] for row in rows_of(chart, "excess") if row["is_culprit"]] == ["eng.queue"]
+    assert ACCENT in str(chart.to_dict())
+    assert not any(row["is_culprit"] for row in rows_of(charts.excess_by_stage(STAGES), "excess"))
+
+
+def test_the_other_rule_is_drawn_where_it_is_known() -> None:
+    """Ambiguity is a mark of its own beside the interval."""
+    both = STAGES.with_columns((pl.col("excess_ns") // 2).alias("alternative_excess_ns"))
+    assert "point" not in marks(charts.excess_by_stage(STAGES))
+    assert "point" in marks(charts.excess_by_stage(both))
+    assert rows_of(charts.excess_by_stage(both), "alternative")[0]["alternative_exact"] == "206,000,061 ns"
+
+
+def test_a_stage_can_be_chosen_by_its_bar() -> None:
+    """The selection is called `stage` and carries the stage's code."""
+    parameters = charts.excess_by_stage(STAGES).to_dict()["params"]
+    assert [(item["name"], item["select"]["fields"]) for item in parameters] == [("stage", ["stage"])]
+
+
+def test_the_bins_of_a_distribution_pile_up_to_all_units() -> None:
+    """No unit is drawn twice and none is left out."""
+    bins = pl.DataFrame(
+        {
+            "low_ns": [1_000_000, 1_000_000, 2_000_000],
+            "high_ns": [2_000_000, 2_000_000, 4_000_000],
+            "cohort": ["other", "baseline", "slow"],
+            "unit_count": [5, 3, 2],
+        }
+    )
+    rows = rows_of(charts.distribution(bins, metric="ttft", threshold_ns=2_000_000), "cohort")
+    assert [(row["cohort"], row["bottom"], row["top"]) for row in rows] == [
+        ("baseline", 0, 3), ("other", 3, 8), ("slow", 0, 2),
+    ]  # fmt: skip
+
+
+def test_a_wide_distribution_has_a_logarithmic_axis() -> None:
+    """A tail a hundred times the middle leaves the middle readable."""
+    bins = pl.DataFrame(
+        {"low_ns": [1, 50], "high_ns": [50, 100], "cohort": ["other", "slow"], "unit_count": [9, 1]}
+    )
+
+    def axis_type(limits_ns: tuple[int, int]) -> str:
+        chart = charts.distribution(bins, metric="ttft", limits_ns=limits_ns).to_dict()
+        return chart["layer"][0]["encoding"]["x"]["scale"]["type"]
+
+    assert (axis_type((1, 100)), axis_type((50, 100)), axis_type((0, 100))) == ("log", "linear", "linear")
+
+
+def test_the_piles_over_time_are_as_high_as_the_metric() -> None:
+    """The stages of a window sum to its mean, in one order throughout."""
+    windows = pl.DataFrame(
+        {
+            "window_start_ns": [0, 0, 10, 10],
+            "window_end_ns": [10, 10, 20, 20],
+            "stage": ["eng.queue", "eng.prefill", "eng.prefill", "eng.queue"],
+            "mean_ns": [3e6, 5e6, 7e6, 0.0],
+            "unit_count": [4, 4, 2, 2],
+        }
+    )
+    rows = rows_of(charts.stages_over_time(windows), "bottom")
+    assert [(row["stage"], row["bottom"], row["top"]) for row in rows] == [
+        ("eng.prefill", 0.0, 5.0),
+        ("eng.queue", 5.0, 8.0),
+        ("eng.prefill", 0.0, 7.0),
+        ("eng.queue", 7.0, 7.0),
+    ]
+
+
+BARS = pl.DataFrame(
+    {
+        "row": [0, 1],
+        "label": ["llm_request", "llm_request"],
+        "depth": [0, 1],
+        "start_ns": [0, 10],
+        "end_ns": [2**53 + 1, 1_000],
+        "stage": ["unattributed", "step.straggler_wait"],
+        "owner": ["nobody", "application"],
+        "is_virtual": [False, True],
+        "note": ["", ""],
+    }
+)
+SEGMENTS = pl.DataFrame(
+    {"row": [1], "start_ns": [10], "end_ns": [1_000], "stage": ["step.straggler_wait"], "note": ["rank 2"]}
+)
+
+
+def test_a_timeline_has_a_row_for_every_bar_also_for_equal_names() -> None:
+    """Rows are told apart by their number, so two spans of one name are two rows."""
+    places = charts.timeline(BARS, SEGMENTS).to_dict()["layer"][0]["encoding"]["y"]["sort"]
+    assert len(set(places)) == 2
+
+
+def test_a_timeline_says_the_exact_length_where_a_browser_would_round() -> None:
+    """Beyond 2^53 a browser's numbers skip nanoseconds; the tooltip does not."""
+    rows = rows_of(charts.timeline(BARS, SEGMENTS), "is_virtual")
+    assert "9,007,199,254,740,993 ns" in rows[0]["lasts"]
+
+
+def test_waiting_is_drawn_as_waiting() -> None:
+    """A rank that waits for another one does not look like one that works."""
+    work = SEGMENTS.with_columns(pl.lit("step.compute").alias("stage"), pl.lit(0).alias("row"))
+    chart = charts.timeline(
+        BARS, pl.concat([SEGMENTS, work.select(SEGMENTS.columns).cast(SEGMENTS.schema)])
+    ).to_dict()
+    owned = chart["layer"][1]
+    rows = chart["datasets"][owned["data"]["name"]]
+    assert [(row["stage"], row["is_waiting"]) for row in rows] == [
+        ("step.straggler_wait", True),
+        ("step.compute", False),
+    ]
+    assert owned["encoding"]["fillOpacity"]["condition"] == [{"test": "datum.is_waiting", "value": 0.3}]
+
+
+def test_only_the_highlighted_row_is_framed() -> None:
+    """The frame is a layer of its own with one row."""
+    plain, framed = charts.timeline(BARS, SEGMENTS), charts.timeline(BARS, SEGMENTS, highlighted=1)
+    assert len(framed.to_dict()["layer"]) == len(plain.to_dict()["layer"]) + 1
+
+
+def test_charts_of_nothing_are_charts() -> None:
+    """An empty answer draws an empty chart instead of failing."""
+    for chart in (
+        charts.excess_by_stage(STAGES.clear()),
+        charts.timeline(BARS.clear(), SEGMENTS.clear()),
+    ):
+        assert chart.to_dict()["$schema"]
+
+
+def test_time_that_nobody_explains_is_grey() -> None:
+    """`unattributed` looks like an absence everywhere."""
+    assert charts.stage_colour("unattributed") == UNATTRIBUTED

@@ -1,0 +1,25 @@
+"""Charts of answers: a frame goes in, an Altair chart comes out.
+
+No function here reads a store or draws by itself: a notebook shows the chart that it is given, the app
+passes it on. Colours belong to stages (`stage_colour`), so a stage looks the same in every chart and on
+every page. Text and axes keep to the theme around them and read on light and on dark ground. Axes are in
+the largest fitting unit, tooltips say the exact nanoseconds.
+"""
+
+from tracekit.charts.colours import ACCENT, stage_colour
+from tracekit.charts.distribution import distribution
+from tracekit.charts.durations import duration_text, exact_text
+from tracekit.charts.excess import excess_by_stage
+from tracekit.charts.over_time import stages_over_time
+from tracekit.charts.timeline import timeline
+
+__all__ = [
+    "ACCENT",
+    "distribution",
+    "duration_text",
+    "exact_text",
+    "excess_by_stage",
+    "stage_colour",
+    "stages_over_time",
+    "timeline",
+]

@@ -1,0 +1,134 @@
+"""The additive split of a tail's excess, one bar a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from tracekit.charts.colours import ACCENT, NEUTRAL, colour_scale
+from tracekit.charts.durations import axis_unit, duration_text, exact_text, share_text
+
+_ROW_PIXELS = 30
+_MEASURES = {
+    "excess_ns": "excess",
+    "low_ns": "low",
+    "high_ns": "high",
+    "alternative_excess_ns": "alternative",
+}
+
+
+def excess_by_stage(stages: pl.DataFrame, *, culprit: str | None = None) -> alt.LayerChart:
+    """Horizontal bars of each stage's part of the excess, the largest first; the parts sum to the excess.
+
+    `stages` has one row a stage: `stage`, `owner`, `excess_ns`, `share`, `low_ns`, `high_ns` (95 %
+    interval, null where none can be given) and `significant` (null likewise). A column
+    `alternative_excess_ns`, where there is one, is drawn as a diamond: what the other rule of ownership
+    would say. Intervals have whiskers, stages that are not significant are faded, and the `culprit` has
+    its figures in the accent colour. A click selects a stage (parameter `stage`).
+    """
+    unit, unit_ns = axis_unit(_longest_ns(stages))
+    rows = _rows(stages, unit_ns=unit_ns, culprit=culprit)
+    base = alt.Chart(rows, height={"step": _ROW_PIXELS}).encode(y=_stage_axis(rows))
+    layers = [_zero_line(), _bars(base, rows, unit=unit), _whiskers(base)]
+    if "alternative" in rows.columns:
+        layers.append(_alternative_marks(base))
+    return alt.layer(*layers, _labels(base)).configure_view(strokeWidth=0)
+
+
+def _longest_ns(stages: pl.DataFrame) -> int:
+    values = [value for name in _MEASURES if name in stages.columns for value in stages[name].to_list()]
+    return max((abs(value) for value in values if value is not None), default=0)
+
+
+def _rows(stages: pl.DataFrame, *, unit_ns: int, culprit: str | None) -> pl.DataFrame:
+    """Rows ready to draw: values in the axis unit, and texts for labels and tooltips."""
+    shown = {name: short for name, short in _MEASURES.items() if name in stages.columns}
+    rows = stages.sort("excess_ns", "stage", descending=[True, False]).select(
+        "stage",
+        "owner",
+        *((pl.col(name) / unit_ns).alias(short) for name, short in shown.items()),
+        *(_text(name, exact_text).alias(f"{short}_exact") for name, short in shown.items()),
+        _text("excess_ns", lambda value: duration_text(value, signed=True)).alias("amount"),
+        _text("share", share_text).fill_null("–").alias("percent"),
+        _interval().alias("interval"),
+        _certainty().alias("certainty"),
+        (pl.col("stage") == (culprit or "")).alias("is_culprit"),
+    )
+    return rows.with_columns(
+        pl.concat_str("amount", pl.lit("  ·  "), "percent").alias("label"),
+        pl.max_horizontal("excess", "high", pl.lit(0.0)).alias("label_at"),
+    )
+
+
+def _interval() -> pl.Expr:
+    ends = pl.concat_str(_text("low_ns", duration_text), pl.lit(" to "), _text("high_ns", duration_text))
+    return ends.fill_null("cannot be told")
+
+
+def _certainty() -> pl.Expr:
+    known = pl.when("significant").then(pl.lit("yes")).otherwise(pl.lit("no"))
+    return pl.when(pl.col("significant").is_null()).then(pl.lit("cannot be told")).otherwise(known)
+
+
+def _text(column: str, render: Callable[[Any], str]) -> pl.Expr:
+    return pl.col(column).map_elements(render, return_dtype=pl.String)
+
+
+def _stage_axis(rows: pl.DataFrame) -> alt.Y:
+    axis = alt.Axis(labelLimit=260, ticks=False, domain=False, labelPadding=8)
+    return alt.Y("stage:N", sort=rows["stage"].to_list(), title=None, axis=axis)
+
+
+def _zero_line() -> alt.Chart:
+    return alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=NEUTRAL, opacity=0.5).encode(x="zero:Q")
+
+
+def _bars(base: alt.Chart, rows: pl.DataFrame, *, unit: str) -> alt.Chart:
+    chosen = alt.selection_point(name="stage", fields=["stage"], on="click", empty=True)
+    domain, colours = colour_scale(rows["stage"])
+    strength = alt.when(chosen & (alt.datum.certainty != "no")).then(alt.value(1.0))
+    return (
+        base.mark_bar(cornerRadius=2, height=16, cursor="pointer")
+        .encode(
+            x=alt.X("excess:Q", title=f"part of the excess ({unit})", axis=alt.Axis(grid=True, tickCount=6)),
+            color=alt.Color("stage:N", scale=alt.Scale(domain=domain, range=colours), legend=None),
+            opacity=strength.when(chosen).then(alt.value(0.45)).otherwise(alt.value(0.2)),
+            tooltip=_tooltip(),
+        )
+        .add_params(chosen)
+    )
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("stage:N"),
+        alt.Tooltip("owner:N"),
+        alt.Tooltip("excess_exact:N", title="excess"),
+        alt.Tooltip("percent:N", title="share"),
+        alt.Tooltip("interval:N", title="95 % interval"),
+        alt.Tooltip("certainty:N", title="significant"),
+    ]
+
+
+def _whiskers(base: alt.Chart) -> alt.Chart:
+    known = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
+    return known.mark_errorbar(ticks=True, color=NEUTRAL, thickness=1.5).encode(
+        x=alt.X("low:Q", title=""), x2="high:Q"
+    )
+
+
+def _alternative_marks(base: alt.Chart) -> alt.Chart:
+    tooltip = [alt.Tooltip("stage:N"), alt.Tooltip("alternative_exact:N", title="by the other rule")]
+    mark = base.mark_point(shape="diamond", filled=False, color=NEUTRAL, size=50, strokeWidth=1.5)
+    return mark.encode(x="alternative:Q", tooltip=tooltip)
+
+
+def _labels(base: alt.Chart) -> alt.Chart:
+    return base.mark_text(align="left", dx=8, fontSize=12).encode(
+        x="label_at:Q",
+        text="label:N",
+        color=alt.when(alt.datum.is_culprit).then(alt.value(ACCENT)).otherwise(alt.value(NEUTRAL)),
+    )
