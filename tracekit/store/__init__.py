@@ -1,6 +1,8 @@
 """The trace store: one DuckDB file that is opened, written, read and brought up to date here."""
 
 from tracekit.store.database import Database
+from tracekit.store.ingests import IngestWriter
 from tracekit.store.schema import SCHEMA_VERSION
+from tracekit.store.writing import Reject, WriteCounts, write_batch
 
-__all__ = ["SCHEMA_VERSION", "Database"]
+__all__ = ["SCHEMA_VERSION", "Database", "IngestWriter", "Reject", "WriteCounts", "write_batch"]

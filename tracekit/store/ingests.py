@@ -1,0 +1,134 @@
+"""The record of what arrived: one source's batches on their way in, each one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from tracekit import queries
+from tracekit.store.columns import numbered
+from tracekit.store.database import Database
+from tracekit.store.registered import registered
+from tracekit.store.writing import Reject, WriteCounts, write_batch
+
+if TYPE_CHECKING:
+    from tracekit.otlp import Batch
+
+_UNFINISHED = "did not finish: ingest the source again to complete it, what is stored is not stored twice"
+_REJECT_SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("signal", pa.string()),
+        ("reason", pa.string()),
+        ("record_count", pa.uint64()),
+        ("first_offset", pa.int64()),
+        ("example", pa.string()),
+    ]
+)
+
+
+class IngestWriter:
+    """Writes the batches of one source (a file, a stream, a request) and keeps its row in `ingests`.
+
+    Each batch is durable when `write` returns. A process that dies in between leaves whole batches and a row
+    whose `error` says that it did not finish. Writers of one Database may work at the same time.
+    """
+
+    def __init__(self, database: Database, *, source: str, format: str | None = None) -> None:  # noqa: A002
+        self.source = source
+        self.format = format
+        self.counts = WriteCounts()
+        self.ingest_id: int | None = None
+        self._database = database
+        self._received_ns = time.time_ns()
+
+    def write(
+        self, batch: Batch, *, rejects: Iterable[Reject] = (), offsets: Sequence[int] = ()
+    ) -> WriteCounts:
+        """Store a batch in one transaction and return what became of it.
+
+        `rejects` are faults found before decoding. `offsets` are the byte offsets of the batch's documents,
+        for rejects that name only their document. Raises `StoreFullError` or `StoreError`; then nothing of
+        this batch is stored.
+        """
+        with self._database.writing, self._database.transaction() as cursor:
+            ingest_id = self._begin(cursor)
+            counts = write_batch(cursor, batch, ingest_id=ingest_id)
+            counts = replace(counts, rejects=(*_placed(counts.rejects, offsets), *rejects))
+            total = _added(self.counts, counts)
+            _save(cursor, ingest_id, total, format=self.format, error=_UNFINISHED)
+        self.ingest_id, self.counts = ingest_id, total
+        return counts
+
+    def finish(self, *, error: str | None = None, rejects: Iterable[Reject] = ()) -> WriteCounts:
+        """Close the row of this ingest, with `error` if it ended early, and return its counts."""
+        total = _added(self.counts, WriteCounts(rejects=tuple(rejects)))
+        with self._database.writing, self._database.transaction() as cursor:
+            ingest_id = self._begin(cursor)
+            _save(cursor, ingest_id, total, format=self.format, error=error)
+        self.ingest_id, self.counts = ingest_id, total
+        return total
+
+    def _begin(self, cursor: duckdb.DuckDBPyConnection) -> int:
+        if self.ingest_id is not None:
+            return self.ingest_id
+        values = {
+            "source": self.source,
+            "format": self.format,
+            "received_ns": self._received_ns,
+            "error": _UNFINISHED,
+        }
+        return int(cursor.execute(queries.text("store/begin_ingest"), values).fetchall()[0][0])
+
+
+def _save(
+    cursor: duckdb.DuckDBPyConnection,
+    ingest_id: int,
+    counts: WriteCounts,
+    *,
+    format: str | None,  # noqa: A002
+    error: str | None,
+) -> None:
+    values = {
+        name: getattr(counts, name) for name in ("spans", "metric_points", "logs", "duplicates", "rejected")
+    }
+    values |= {"ingest_id": ingest_id, "format": format, "error": error}
+    cursor.execute(queries.text("store/update_ingest"), values)
+    cursor.execute("DELETE FROM base.ingest_rejects WHERE ingest_id = $ingest_id", {"ingest_id": ingest_id})
+    if counts.rejects:
+        rows = [{name: getattr(reject, name) for name in _REJECT_SCHEMA.names} for reject in counts.rejects]
+        with registered(cursor, incoming_rejects=numbered(pa.Table.from_pylist(rows, schema=_REJECT_SCHEMA))):
+            cursor.execute(queries.text("store/add_ingest_rejects"), {"ingest_id": ingest_id})
+
+
+def _placed(rejects: Iterable[Reject], offsets: Sequence[int]) -> list[Reject]:
+    """Rejects without an offset get the one of their document."""
+    return [
+        replace(reject, first_offset=offsets[reject.document_row])
+        if reject.first_offset is None and reject.document_row is not None and offsets
+        else reject
+        for reject in rejects
+    ]
+
+
+def _added(total: WriteCounts, more: WriteCounts) -> WriteCounts:
+    """The sum of two counts; rejects of the same kind, signal and reason become one, the first example stays."""
+    merged: dict[tuple[str, str | None, str], Reject] = {}
+    for reject in (*total.rejects, *more.rejects):
+        key = (reject.kind, reject.signal, reject.reason)
+        known = merged.get(key)
+        merged[key] = (
+            replace(known, record_count=known.record_count + reject.record_count) if known else reject
+        )
+    return WriteCounts(
+        spans=total.spans + more.spans,
+        metric_points=total.metric_points + more.metric_points,
+        logs=total.logs + more.logs,
+        duplicates=total.duplicates + more.duplicates,
+        rejects=tuple(merged.values()),
+    )

@@ -1,0 +1,54 @@
+"""Resources, scopes and metric series by number: each distinct one is stored once and shared by its records."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit import queries
+from tracekit.store.columns import numbered, numbers, replaced
+from tracekit.store.registered import registered
+
+
+def resource_ids(cursor: duckdb.DuckDBPyConnection, resources: pa.Table) -> NDArray[np.uint32]:
+    """The number in the store of each incoming resource; new ones are added."""
+    return _ids(cursor, "resources", "resource_id", resources)
+
+
+def scope_ids(cursor: duckdb.DuckDBPyConnection, scopes: pa.Table) -> NDArray[np.uint32]:
+    """The number in the store of each incoming instrumentation scope; new ones are added."""
+    return _ids(cursor, "scopes", "scope_id", scopes)
+
+
+def stream_ids(cursor: duckdb.DuckDBPyConnection, streams: pa.Table) -> NDArray[np.uint32]:
+    """The number in the store of each incoming metric series; new ones are added.
+
+    `streams` has `resource_id` and `scope_id` beside the decoder's columns.
+    """
+    return _ids(cursor, "metric_streams", "stream_id", streams)
+
+
+def with_sender(table: pa.Table, resources: NDArray[np.uint32], scopes: NDArray[np.uint32]) -> pa.Table:
+    """The records with `resource_id` and `scope_id` in place of `resource_row` and `scope_row`."""
+    ids = {
+        "resource_id": pa.array(resources[numbers(table["resource_row"])]),
+        "scope_id": pa.array(scopes[numbers(table["scope_row"])]),
+    }
+    return replaced(table, ids, without=("resource_row", "scope_row"))
+
+
+def with_stream(table: pa.Table, streams: NDArray[np.uint32]) -> pa.Table:
+    """The points with `stream_id` in place of `stream_row`."""
+    ids = {"stream_id": pa.array(streams[numbers(table["stream_row"])])}
+    return replaced(table, ids, without=("stream_row",))
+
+
+def _ids(cursor: duckdb.DuckDBPyConnection, kind: str, id_column: str, table: pa.Table) -> NDArray[np.uint32]:
+    if table.num_rows == 0:
+        return np.empty(0, np.uint32)
+    source = f"incoming_{kind.removeprefix('metric_')}"
+    with registered(cursor, **{source: numbered(table)}):
+        found = cursor.execute(queries.text(f"store/add_{kind}")).fetchnumpy()
+    return np.asarray(found[id_column], np.uint32)

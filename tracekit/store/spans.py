@@ -1,0 +1,131 @@
+"""Spans with their events and links on the way into the store: each span once, a trace's spans together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit import queries
+from tracekit.store.columns import as_uuid, as_words, numbered, numbers, one_array, replaced
+from tracekit.store.keys import first_rows
+from tracekit.store.registered import registered
+
+_IDENTITY = ("start_ns", "end_ns", "kind", "status_code")
+
+
+@dataclass(frozen=True, slots=True)
+class SpanFates:
+    """What becomes of each incoming span: stored, a duplicate, or in conflict with another of its id."""
+
+    stored: NDArray[np.bool_]
+    conflicting: NDArray[np.bool_]
+
+    @property
+    def duplicate_count(self) -> int:
+        """Spans that are there already."""
+        return int(np.count_nonzero(~self.stored & ~self.conflicting))
+
+
+def write_spans(
+    cursor: duckdb.DuckDBPyConnection, spans: pa.Table, *, events: pa.Table, links: pa.Table, ingest_id: int
+) -> SpanFates:
+    """Store the spans that are new, with their events and links, and say what became of each.
+
+    `spans` has `resource_id` and `scope_id` beside the decoder's columns; events and links name their span
+    by `span_row`.
+    """
+    spans = numbered(replaced(spans, {"trace_id": as_uuid(spans["trace_id"])}))
+    fates = span_fates(cursor, spans)
+    order = _grouped_by_trace(spans, np.flatnonzero(fates.stored))
+    with registered(cursor, incoming_spans=_taken(spans, order)):
+        cursor.execute(queries.text("store/add_spans"), {"ingest_id": ingest_id})
+    _write_parts(cursor, "events", spans, parts=events, order=order, ingest_id=ingest_id)
+    _write_parts(cursor, "links", spans, parts=links, order=order, ingest_id=ingest_id)
+    return fates
+
+
+def span_fates(cursor: duckdb.DuckDBPyConnection, spans: pa.Table) -> SpanFates:
+    """Compare the spans with each other and with the store: the first of an id stays.
+
+    A second span of the same id is a duplicate when start, end, name, kind and status agree, else a conflict.
+    """
+    first = first_rows(np.column_stack([as_words(_storage(spans)), numbers(spans["span_id"])]))
+    repeated = np.flatnonzero(first != np.arange(first.size))
+    conflicting = np.zeros(first.size, np.bool_)
+    conflicting[repeated] = ~_same(spans, repeated, first[repeated])
+    known = np.zeros(first.size, np.bool_)
+    known[repeated] = True
+    stored_rows, same = _matches(cursor, spans)
+    known[stored_rows] = True
+    conflicting[stored_rows] = ~same
+    return SpanFates(stored=~known, conflicting=conflicting)
+
+
+def _storage(spans: pa.Table) -> pa.Array:
+    return one_array(spans["trace_id"]).storage
+
+
+def _same(spans: pa.Table, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    same = np.ones(rows.size, np.bool_)
+    for name in _IDENTITY:
+        values = numbers(spans[name])
+        same &= values[rows] == values[others]
+    names = one_array(spans["name"])
+    return same & (names.take(pa.array(rows)).to_numpy(zero_copy_only=False) == _text(names, others))
+
+
+def _text(column: pa.Array, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+    return column.take(pa.array(rows)).to_numpy(zero_copy_only=False)
+
+
+def _matches(
+    cursor: duckdb.DuckDBPyConnection, spans: pa.Table
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    columns = ["row", "trace_id", "span_id", "name", *_IDENTITY]
+    with registered(cursor, incoming_spans=spans.select(columns)):
+        found = cursor.execute(queries.text("store/stored_spans")).fetchnumpy()
+    return np.asarray(found["row"], np.int64), np.asarray(found["same"], np.bool_)
+
+
+def _grouped_by_trace(spans: pa.Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows with the spans of a trace next to each other, traces in the order of their first span.
+
+    Neighbours of one trace make a stored trace id cost a tenth, and reading one trace touches one place.
+    """
+    first = first_rows(as_words(_storage(spans))[rows])
+    return rows if np.all(first[1:] >= first[:-1]) else rows[np.argsort(first, kind="stable")]
+
+
+def _taken(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    in_place = rows.size == table.num_rows and np.array_equal(rows, np.arange(rows.size))
+    return table if in_place else table.take(pa.array(rows))
+
+
+def _write_parts(
+    cursor: duckdb.DuckDBPyConnection,
+    kind: str,
+    spans: pa.Table,
+    *,
+    parts: pa.Table,
+    order: NDArray[np.int64],
+    ingest_id: int,
+) -> None:
+    """Store the events or links of the spans that are stored, in the order of those spans."""
+    if parts.num_rows == 0:
+        return
+    place = np.full(spans.num_rows, -1, np.int64)
+    place[order] = np.arange(order.size)
+    places = place[numbers(parts["span_row"])]
+    by_span = np.argsort(places, kind="stable")
+    rows = by_span[np.count_nonzero(places < 0) :]
+    taken = _taken(parts, rows)
+    owners = numbers(taken["span_row"])
+    ids = {name: one_array(spans[name]).take(pa.array(owners)) for name in ("trace_id", "span_id")}
+    if kind == "links":
+        ids["linked_trace_id"] = as_uuid(taken["linked_trace_id"])
+    with registered(cursor, **{f"incoming_{kind}": replaced(taken, ids)}):
+        cursor.execute(queries.text(f"store/add_span_{kind}"), {"ingest_id": ingest_id})
