@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from tracekit.charts.colours import ACCENT, BASELINE, NEUTRAL
 from tracekit.charts.durations import axis_unit, duration_text, exact_text
+from tracekit.errors import UsageError
 
 COHORT_COLOURS = {"slow": ACCENT, "baseline": BASELINE, "other": "#b4b9c2"}
 """The cohorts and their colours, in the order in which they are piled up."""
 
 _LOGARITHMIC_FROM = 30
 _HEIGHT_PIXELS = 220
+_BAR_COUNT = 48
 
 
 def distribution(
-    bins: pl.DataFrame,
+    units: pl.DataFrame,
     *,
     metric: str,
     threshold_ns: int | None = None,
@@ -24,49 +27,76 @@ def distribution(
 ) -> alt.LayerChart:
     """A histogram of a metric in units (requests, steps), with a line where the slow ones begin.
 
-    `bins` has one row a bin and cohort: `low_ns`, `high_ns`, `cohort` (slow, baseline or other) and
-    `unit_count`. The axis covers `limits_ns` (default: the bins), so that two charts can share one; it is
-    logarithmic where its end is more than 30 times its beginning.
+    `units` has one row a unit: `value_ns` and `cohort` (slow, baseline or other). Every unit is in
+    exactly one bar. The axis covers `limits_ns` (smallest and largest value, default: those of `units`),
+    so that two charts can share one; it is logarithmic where its end is more than 30 times its
+    beginning.
     """
-    limits = limits_ns or (
-        min(bins["low_ns"].to_list(), default=0),
-        max(bins["high_ns"].to_list(), default=1),
-    )
-    unit, unit_ns = axis_unit(limits[1])
-    layers = [
-        _bars(
-            _rows(bins, unit_ns=unit_ns),
-            axis=_value_axis(limits, unit_ns=unit_ns, title=f"{metric} ({unit})"),
-        )
-    ]
+    edges = _edges(limits_ns or _limits(units))
+    unit, unit_ns = axis_unit(int(edges[-1]))
+    rows = _rows(_counted(units, edges), unit_ns=unit_ns)
+    layers = [_bars(rows, axis=_value_axis(edges, unit_ns=unit_ns, title=f"{metric} ({unit})"))]
     if threshold_ns is not None:
         layers += _threshold(threshold_ns, unit_ns=unit_ns)
     return alt.layer(*layers).properties(height=_HEIGHT_PIXELS).configure_view(strokeWidth=0)
 
 
+def _limits(units: pl.DataFrame) -> tuple[int, int]:
+    values = units["value_ns"]
+    return (values.min(), values.max()) if units.height else (0, 1)  # type: ignore[return-value]
+
+
+def _is_wide(first: float, last: float) -> bool:
+    return first > 0 and last > _LOGARITHMIC_FROM * first
+
+
+def _edges(limits: tuple[int, int]) -> np.ndarray:
+    """Whole nanoseconds at which bars begin, and the end of the last one, which holds the largest value."""
+    first, last = limits[0], limits[1] + 1
+    spread = np.geomspace if _is_wide(first, last) else np.linspace
+    edges = np.unique(np.round(spread(first, last, _BAR_COUNT + 1)).astype(np.int64))
+    edges[0], edges[-1] = first, last
+    return edges
+
+
+def _counted(units: pl.DataFrame, edges: np.ndarray) -> pl.DataFrame:
+    bars = np.searchsorted(edges, units["value_ns"].to_numpy(), side="right") - 1
+    outside = int(((bars < 0) | (bars >= len(edges) - 1)).sum())
+    if outside:
+        raise UsageError(f"{outside} units lie outside the limits of the chart: widen `limits_ns`")
+    counted = units.select("cohort", pl.Series("bar", bars)).group_by("bar", "cohort").len("unit_count")
+    return counted.select(
+        "cohort",
+        pl.col("unit_count").cast(pl.Int64),
+        pl.Series("low_ns", edges[counted["bar"].to_numpy()], dtype=pl.Int64),
+        pl.Series("high_ns", edges[counted["bar"].to_numpy() + 1], dtype=pl.Int64),
+    )
+
+
 def _rows(bins: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
     """Bars piled up in the order of the cohorts, in the axis unit, with exact limits as text."""
-    places = pl.col("cohort").replace_strict({name: place for place, name in enumerate(COHORT_COLOURS)})
-    exact = [pl.col(name).map_elements(exact_text, return_dtype=pl.String) for name in ("low_ns", "high_ns")]
+    order = {name: place for place, name in enumerate(COHORT_COLOURS)}
+    low, high = (
+        pl.col(name).map_elements(exact_text, return_dtype=pl.String) for name in ("low_ns", "high_ns")
+    )
     return (
-        bins.sort("low_ns", places)
-        .with_columns(pl.col("unit_count").cast(pl.Int64).cum_sum().over("low_ns").alias("top"))
+        bins.sort("low_ns", pl.col("cohort").replace_strict(order, return_dtype=pl.Int64))
+        .with_columns(pl.col("unit_count").cum_sum().over("low_ns").alias("top"))
         .select(
             "cohort",
             "unit_count",
             "top",
-            (pl.col("top") - pl.col("unit_count").cast(pl.Int64)).alias("bottom"),
+            (pl.col("top") - pl.col("unit_count")).alias("bottom"),
             (pl.col("low_ns") / unit_ns).alias("low"),
             (pl.col("high_ns") / unit_ns).alias("high"),
-            pl.concat_str(exact[0], pl.lit(" to "), exact[1]).alias("between"),
+            pl.concat_str(low, pl.lit(" to "), high).alias("between"),
         )
     )
 
 
-def _value_axis(limits: tuple[int, int], *, unit_ns: int, title: str) -> alt.X:
-    is_wide = limits[0] > 0 and limits[1] > _LOGARITHMIC_FROM * limits[0]
-    domain = [limits[0] / unit_ns, limits[1] / unit_ns]
-    scale = alt.Scale(type="log" if is_wide else "linear", domain=domain, nice=False)
+def _value_axis(edges: np.ndarray, *, unit_ns: int, title: str) -> alt.X:
+    domain = [float(edges[0] / unit_ns), float(edges[-1] / unit_ns)]
+    scale = alt.Scale(type="log" if _is_wide(*domain) else "linear", domain=domain, nice=False)
     return alt.X("low:Q", title=title, scale=scale, axis=alt.Axis(grid=False, tickCount=8, format="~g"))
 
 

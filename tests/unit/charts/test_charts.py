@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tracekit import charts
 from tracekit.charts.colours import ACCENT, UNATTRIBUTED
+from tracekit.errors import UsageError
 
 STAGES = pl.DataFrame(
     {
@@ -74,30 +78,31 @@ def test_a_stage_can_be_chosen_by_its_bar() -> None:
     assert [(item["name"], item["select"]["fields"]) for item in parameters] == [("stage", ["stage"])]
 
 
-def test_the_bins_of_a_distribution_pile_up_to_all_units() -> None:
-    """No unit is drawn twice and none is left out."""
-    bins = pl.DataFrame(
-        {
-            "low_ns": [1_000_000, 1_000_000, 2_000_000],
-            "high_ns": [2_000_000, 2_000_000, 4_000_000],
-            "cohort": ["other", "baseline", "slow"],
-            "unit_count": [5, 3, 2],
-        }
-    )
-    rows = rows_of(charts.distribution(bins, metric="ttft", threshold_ns=2_000_000), "cohort")
-    assert [(row["cohort"], row["bottom"], row["top"]) for row in rows] == [
-        ("baseline", 0, 3), ("other", 3, 8), ("slow", 0, 2),
-    ]  # fmt: skip
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 10**12), min_size=1, max_size=60), st.integers(0, 10**12))
+def test_every_unit_is_in_exactly_one_bar(values: list[int], threshold_ns: int) -> None:
+    """Bars pile up to all units of a cohort, whatever the spread of the metric."""
+    cohorts = ["slow" if value >= threshold_ns else "other" for value in values]
+    units = pl.DataFrame({"value_ns": values, "cohort": cohorts})
+    rows = rows_of(charts.distribution(units, metric="ttft", threshold_ns=threshold_ns), "between")
+    for cohort in set(cohorts):
+        assert sum(row["unit_count"] for row in rows if row["cohort"] == cohort) == cohorts.count(cohort)
+    assert all(row["top"] - row["bottom"] == row["unit_count"] for row in rows)
+
+
+def test_a_unit_outside_the_limits_of_a_distribution_is_refused() -> None:
+    """Nothing is left out in silence."""
+    units = pl.DataFrame({"value_ns": [5, 50], "cohort": ["other", "slow"]})
+    with pytest.raises(UsageError, match="1 units lie outside"):
+        charts.distribution(units, metric="ttft", limits_ns=(0, 10))
 
 
 def test_a_wide_distribution_has_a_logarithmic_axis() -> None:
     """A tail a hundred times the middle leaves the middle readable."""
-    bins = pl.DataFrame(
-        {"low_ns": [1, 50], "high_ns": [50, 100], "cohort": ["other", "slow"], "unit_count": [9, 1]}
-    )
+    units = pl.DataFrame({"value_ns": [60, 90], "cohort": ["other", "slow"]})
 
     def axis_type(limits_ns: tuple[int, int]) -> str:
-        chart = charts.distribution(bins, metric="ttft", limits_ns=limits_ns).to_dict()
+        chart = charts.distribution(units, metric="ttft", limits_ns=limits_ns).to_dict()
         return chart["layer"][0]["encoding"]["x"]["scale"]["type"]
 
     assert (axis_type((1, 100)), axis_type((50, 100)), axis_type((0, 100))) == ("log", "linear", "linear")
