@@ -15,7 +15,7 @@ import pytest
 from tracekit.partition import Forest, partition, self_ns, shared_self
 
 DOUBLE_COUNT = (
-    "CRISP gives two overlapping siblings their full durations: the overlap counts twice and the parts exceed "
+    "CRISP gives overlapping siblings their full durations: the overlap counts twice and the parts exceed "
     "the whole, or eat the parent's own time; a partition gives the overlap to one of them"
 )
 NOT_FOLLOWED = {
