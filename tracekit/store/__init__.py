@@ -2,7 +2,17 @@
 
 from tracekit.store.database import Database
 from tracekit.store.ingests import IngestWriter
+from tracekit.store.read_only import LimitedRows, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
 from tracekit.store.writing import Reject, WriteCounts, write_batch
 
-__all__ = ["SCHEMA_VERSION", "Database", "IngestWriter", "Reject", "WriteCounts", "write_batch"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Database",
+    "IngestWriter",
+    "LimitedRows",
+    "Reject",
+    "WriteCounts",
+    "read_only_sql",
+    "write_batch",
+]

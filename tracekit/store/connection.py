@@ -15,6 +15,8 @@ from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreV
 # Data enters as Arrow tables, so SQL never needs the file system, and nobody who types SQL gets it.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
     "lock_configuration": True,
 }
 _FULL = (

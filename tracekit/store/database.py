@@ -23,8 +23,8 @@ class Database:
     """An open trace store. Use it as a context manager, or `close()` it.
 
     Its SQL cannot reach the file system; frames enter with `cursor().register(name, frame)`.
-    Any thread may call any method; a cursor belongs to one thread at a time. Who adds records holds `writing`,
-    because new numbers for resources, scopes and series depend on those given before.
+    Any thread may call any method; a cursor belongs to one thread at a time. Who adds records holds
+    `writing`, because new numbers for resources, scopes and series depend on those given before.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, path: Path | None, read_only: bool) -> None:

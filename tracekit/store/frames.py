@@ -6,11 +6,11 @@ import duckdb
 import polars as pl
 
 # Types that polars cannot take over, with the type to show them in.
-_SHOWN_AS = {"VARIANT": "JSON", "INTERVAL": "VARCHAR"}
+_SHOWN_AS = {"VARIANT": "JSON", "INTERVAL": "VARCHAR", "UHUGEINT": "VARCHAR"}
 
 
 def frame(relation: duckdb.DuckDBPyRelation | None) -> pl.DataFrame:
-    """The rows of a relation; VARIANT as JSON text, INTERVAL as text. No relation, no rows."""
+    """The rows of a relation; VARIANT as JSON text, INTERVAL and UHUGEINT as text. No relation, no rows."""
     return pl.DataFrame() if relation is None else portable(relation).pl()
 
 

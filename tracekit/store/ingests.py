@@ -39,7 +39,7 @@ class IngestWriter:
     whose `error` says that it did not finish. Writers of one Database may work at the same time.
     """
 
-    def __init__(self, database: Database, *, source: str, format: str | None = None) -> None:  # noqa: A002
+    def __init__(self, database: Database, *, source: str, format: str | None = None) -> None:
         self.source = source
         self.format = format
         self.counts = WriteCounts()
@@ -91,7 +91,7 @@ def _save(
     ingest_id: int,
     counts: WriteCounts,
     *,
-    format: str | None,  # noqa: A002
+    format: str | None,
     error: str | None,
 ) -> None:
     values = {
@@ -117,7 +117,7 @@ def _placed(rejects: Iterable[Reject], offsets: Sequence[int]) -> list[Reject]:
 
 
 def _added(total: WriteCounts, more: WriteCounts) -> WriteCounts:
-    """The sum of two counts; rejects of the same kind, signal and reason become one, the first example stays."""
+    """The sum; of rejects that share kind, signal and reason the first offset and example stay."""
     merged: dict[tuple[str, str | None, str], Reject] = {}
     for reject in (*total.rejects, *more.rejects):
         key = (reject.kind, reject.signal, reject.reason)

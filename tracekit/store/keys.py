@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 # Ids come from outside: a seed of one's own keeps anybody from choosing ids that all fall into one slot.
-_SEED = np.uint64(secrets.randbits(64))
+_SEED: Any = np.uint64(secrets.randbits(64))
 
 
 def first_rows(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     """For each row of `keys` (rows, words), the first row that has the same key."""
-    return _first_rows(np.ascontiguousarray(keys), _SEED)
+    found: NDArray[np.int64] = _first_rows(np.ascontiguousarray(keys), _SEED)
+    return found
 
 
 @njit(nogil=True, cache=True)
@@ -36,7 +38,7 @@ def _first_rows(keys: np.ndarray, seed: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _slot(key: np.ndarray, seed: int, slot_count: int) -> int:
+def _slot(key: np.ndarray, seed: Any, slot_count: int) -> Any:  # noqa: ANN401 - numpy scalars
     # The finaliser of MurmurHash3, over each word in turn.
     mixed = seed
     for word in key:

@@ -1,4 +1,4 @@
-"""Resources, scopes and metric series by number: each distinct one is stored once and shared by its records."""
+"""Resources, scopes and metric series by number: each distinct one is stored once, its records share it."""
 
 from __future__ import annotations
 

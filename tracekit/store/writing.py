@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Records of one reason that were not stored (`rejected`), or stored with something set aside (`note`)."""
+    """Records of one reason: not stored (`rejected`), or stored with something set aside (`note`)."""
 
     kind: str
     signal: str | None
