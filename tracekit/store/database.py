@@ -16,7 +16,7 @@ from tracekit import queries
 from tracekit.errors import QueryError, StoreError, UsageError
 from tracekit.store import schema
 from tracekit.store.connection import connect, store_errors
-from tracekit.store.frames import frame
+from tracekit.store.frames import frame, unterminated
 
 
 class Database:
@@ -64,7 +64,7 @@ class Database:
         """
         with closing(self.cursor()) as cursor:
             try:
-                return frame(cursor.sql(statement, params=parameters or None))
+                return frame(cursor.sql(unterminated(statement), params=parameters or None))
             except duckdb.Error as error:
                 raise QueryError(str(error)) from error
 

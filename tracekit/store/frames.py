@@ -14,6 +14,21 @@ def frame(relation: duckdb.DuckDBPyRelation | None) -> pl.DataFrame:
     return pl.DataFrame() if relation is None else portable(relation).pl()
 
 
+def unterminated(statement: str) -> str:
+    """The text of a statement without the semicolon at its end and remarks behind that.
+
+    A relation becomes a subquery of what is asked of it, where neither may stand.
+    """
+    text = statement.encode()
+    for offset, kind in reversed(duckdb.tokenize(statement)):
+        is_semicolon = text[offset : offset + 1] == b";"
+        if not is_semicolon and kind != duckdb.token_type.comment:
+            return statement
+        if is_semicolon:
+            return unterminated(text[:offset].decode())
+    return statement
+
+
 def portable(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """The relation with every column in a type that polars knows."""
     replaced = [

@@ -13,7 +13,7 @@ import polars as pl
 
 from tracekit.errors import QueryError
 from tracekit.store.database import Database
-from tracekit.store.frames import portable
+from tracekit.store.frames import portable, unterminated
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def read_only_sql(
         try:
             _check_is_one_select(statement)
             with _read_only(cursor), _interrupted_after(cursor, time_limit_s):
-                relation = cursor.sql(statement, params=dict(parameters or {}) or None)
+                relation = cursor.sql(unterminated(statement), params=dict(parameters or {}) or None)
                 rows = portable(relation).limit(row_limit + 1).pl()
         except duckdb.InterruptException as error:
             raise QueryError(

@@ -177,12 +177,17 @@ def test_a_step_that_fails_leaves_the_old_store(path: Path, tmp_path: Path) -> N
         ).fetchall() == [(0,)]
 
 
+def write_and_fail(database: Database) -> None:
+    with database.transaction() as cursor:
+        cursor.execute("INSERT INTO base.built_through VALUES (7)")
+        _ = 1 // 0
+
+
 def test_a_transaction_that_raises_leaves_nothing() -> None:
     """What is written in one block is stored together or not at all."""
     with Database.open(None) as database:
-        with pytest.raises(RuntimeError, match="stop"), database.transaction() as cursor:
-            cursor.execute("INSERT INTO base.built_through VALUES (7)")
-            raise RuntimeError("stop")
+        with pytest.raises(ZeroDivisionError):
+            write_and_fail(database)
         assert database.sql("SELECT * FROM base.built_through").rows() == []
         with database.transaction() as cursor:
             cursor.execute("INSERT INTO base.built_through VALUES (7)")
@@ -198,6 +203,14 @@ def test_sql_shows_attributes_as_json_and_binds_parameters() -> None:
             rank=1,
         )
         assert rows.rows() == [('{"a.b":[1,2.5,null]}', "1 day", 2)]
+
+
+@pytest.mark.parametrize("end", ["", ";", " ; -- remark; more", ";\n/* remark */\n;", "-- remark"])
+def test_a_statement_may_end_as_people_end_it(end: str) -> None:
+    """Semicolons and remarks behind a statement are no part of it."""
+    with Database.open(None) as database:
+        rows = database.sql("SELECT '{\"é;\":1}'::JSON::VARIANT AS attributes" + end)
+        assert rows.rows() == [('{"é;":1}',)]
 
 
 def test_sql_that_duckdb_refuses_says_why() -> None:
