@@ -1,0 +1,339 @@
+"""Attribute lists and bodies of a tape as JSON text, canonical and lossless.
+
+An attribute list is an object in the sender's order. Strings, booleans, integers, doubles (always with a point, an
+exponent or both), arrays and key-value lists are what JSON has for them; an empty value is `null`. What JSON cannot
+say is written in OTLP/JSON's own form, `{"bytesValue":"AAE="}` or `{"doubleValue":"NaN"}`; a key-value list that would
+look like that form is written in it too, all the way down: `{"kvlistValue":{"values":[...]}}`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from tracekit.otlp.native import kernel
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+from tracekit.otlp.fields import Plan
+from tracekit.otlp.tape import MAX_NEST
+from tracekit.otlp.text import is_utf8, put_base64, put_byte, put_bytes, put_integer, put_string
+from tracekit.otlp.words import SPARE, first_bytes, load64, same_bytes
+
+_MEMBERS = {each.number: each.json_name for each in AnyValue.DESCRIPTOR.fields}
+_STRING, _BOOL, _DOUBLE, _KVLIST, _BYTES, _STRING_INDEX = 1, 2, 4, 6, 7, 8
+_COMMA, _COLON, _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST, _QUOTE = 44, 58, 123, 125, 91, 93, 34
+
+
+class Texts(NamedTuple):
+    """Pieces of JSON in one array: piece `i` is `bytes[start[i]:start[i + 1]]`."""
+
+    bytes: np.ndarray
+    start: np.ndarray
+
+
+def _pieces(texts: list[str]) -> Texts:
+    starts = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
+    return Texts(np.frombuffer("".join(texts).encode() + bytes(SPARE), np.uint8).copy(), starts)
+
+
+_WORDS = _pieces([
+    "true", "false", "null", "{}", '{"key":', ',"value":', '{"values":[', '"NaN"', '"Infinity"', '"-Infinity"',
+])  # fmt: skip
+_TRUE, _FALSE, _NULL, _EMPTY, _KEY, _VALUE, _VALUES, _NAN, _INFINITY, _MINUS_INFINITY = range(10)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_NAMES = _pieces(['{"' + _MEMBERS.get(number, "") + '":' for number in range(max(_MEMBERS) + 1)])
+
+
+class Source(NamedTuple):
+    """What the text is made from."""
+
+    plan: Plan
+    tape: np.ndarray
+    buffer: np.ndarray
+    """The bytes that the tape's slices lie in."""
+    doubles: np.ndarray
+    """The bytes that the texts of `doubleValue` lie in (`number_texts` has put them there)."""
+
+
+class Lists(NamedTuple):
+    """The lists that are being written, the outermost first, and the keys that were seen in them."""
+
+    kind: np.ndarray
+    code: np.ndarray
+    """Code of the list's elements."""
+    cursor: np.ndarray
+    """The tape entry to look at next."""
+    end: np.ndarray
+    count: np.ndarray
+    is_explicit: np.ndarray
+    """Whether OTLP/JSON's own form is written."""
+    number: np.ndarray
+    """Tells the keys of one list from those of another."""
+    opened: np.ndarray
+    """`[0]`: number of the list that was opened last."""
+    seen_in: np.ndarray
+    """A hash table of keys: the number of the key's list."""
+    seen_key: np.ndarray
+    """The tape entry of the key, -1 for an empty one."""
+
+
+def new_lists(entry_count: int) -> Lists:
+    """Room for the deepest nesting and for the keys of a record that has so many tape entries."""
+    slots = 1 << max(4, int(entry_count).bit_length())
+    deep = (np.zeros(MAX_NEST + 4, np.int64) for _ in range(7))
+    return Lists(*deep, np.zeros(1, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64))
+
+
+@kernel
+def put_attributes(
+    source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists
+) -> tuple[int, int, int]:
+    """Writes the attributes `code` of the record at a tape entry, nothing if there are none.
+
+    Gives the place behind, the number of keys that came again, and the number of strings that are not UTF-8.
+    """
+    _push(lists, 0, _KVLIST, code, record + 1, source.tape[record].aux, 0)
+    after, repeated, invalid = _put_lists(source, out, put_byte(out, at, _OPEN), lists, 0)
+    return after if lists.count[0] > 0 else at, repeated, invalid
+
+
+@kernel
+def put_body(
+    source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists  # noqa: ARG001
+) -> tuple[int, int, int]:
+    """Writes the one value of the record at a tape entry, nothing if it is empty; gives what `put_attributes` gives."""
+    _, member, entry = _pair(source, record)
+    if member == 0:
+        return at, 0, 0
+    lists.opened[0] += 1
+    lists.number[0] = lists.opened[0]
+    at, depth, invalid = _put_value(source, record, member, entry, out, at, lists, -1)
+    if depth < 0:
+        return at, 0, invalid
+    at, repeated, wrong = _put_lists(source, out, at, lists, depth)
+    return at, repeated, invalid + wrong
+
+
+@kernel
+def _put_lists(source: Source, out: np.ndarray, at: int, lists: Lists, depth: int) -> tuple[int, int, int]:
+    """Writes the elements of the open lists until the outermost is closed."""
+    repeated, invalid = 0, 0
+    while depth >= 0:
+        record = _next_element(source, lists, depth)
+        if record < 0:
+            at = _put_end(out, at, lists, depth)
+            depth -= 1
+            continue
+        key, member, entry = _pair(source, record)
+        problem = _key_problem(source, key, lists, depth)
+        repeated += problem == 1
+        invalid += problem == 2
+        if problem == 0:
+            at = _put_key(source, key, out, at, lists, depth)
+            at, depth, wrong = _put_value(source, record, member, entry, out, at, lists, depth)
+            invalid += wrong
+    return at, repeated, invalid
+
+
+@kernel
+def _push(lists: Lists, depth: int, kind: int, code: int, cursor: int, end: int, is_explicit: int) -> None:
+    lists.opened[0] += 1
+    lists.number[depth] = lists.opened[0]
+    lists.kind[depth], lists.code[depth], lists.cursor[depth] = kind, code, cursor
+    lists.end[depth], lists.count[depth], lists.is_explicit[depth] = end, 0, is_explicit
+
+
+@kernel
+def _next_element(source: Source, lists: Lists, depth: int) -> int:
+    """Tape entry of the list's next element, -1 behind the last."""
+    cursor, end, wanted = lists.cursor[depth], lists.end[depth], lists.code[depth]
+    found = -1
+    while cursor < end and found < 0:
+        code = source.tape[cursor].code
+        if code == wanted:
+            found = cursor
+        cursor = source.tape[cursor].aux if source.plan.fields[code].record >= 0 else cursor + 1
+    lists.cursor[depth] = cursor
+    return found
+
+
+@kernel
+def _pair(source: Source, record: int) -> tuple[int, int, int]:
+    """Key entry, member and value entry of a `KeyValue`, an `AnyValue` or a body; the last of each counts."""
+    plan, tape = source.plan, source.tape
+    key, member, value = -1, 0, -1
+    entry, end = record + 1, tape[record].aux
+    while entry < end:
+        code = tape[entry].code
+        if code == plan.key:
+            key = entry
+        if plan.fields[code].member:
+            is_continued = plan.fields[code].nest and plan.fields[code].member == member
+            value = value if is_continued else entry
+            member = plan.fields[code].member
+        entry = tape[entry].aux if plan.fields[code].record >= 0 else entry + 1
+    return key, member, value
+
+
+@kernel
+def _slice(source: Source, entry: int) -> tuple[int, int]:
+    """First byte and size of a string's entry; an absent string is empty."""
+    if entry < 0:
+        return 0, 0
+    return source.tape[entry].value, source.tape[entry].aux
+
+
+@kernel
+def _hash(buffer: np.ndarray, start: int, size: int, seed: int) -> int:
+    value = np.uint64(seed) * _MIX ^ np.uint64(size)
+    for place in range(start, start + size, 8):
+        word = load64(buffer, place)
+        if start + size - place < 8:
+            word = first_bytes(word, start + size - place)
+        value = (value ^ word) * _MIX
+        value ^= value >> np.uint64(29)
+    return np.int64(value >> np.uint64(1))
+
+
+@kernel
+def _key_problem(source: Source, key: int, lists: Lists, depth: int) -> int:
+    """0 if the key is new in its list (and now remembered), 1 if it was there before, 2 if it is not UTF-8."""
+    if lists.kind[depth] != _KVLIST:
+        return 0
+    start, size = _slice(source, key)
+    if not is_utf8(source.buffer, start, size):
+        return 2
+    number, oldest, mask = lists.number[depth], lists.number[0], lists.seen_in.size - 1
+    slot = _hash(source.buffer, start, size, number) & mask
+    while lists.seen_in[slot] >= oldest:
+        other_start, other_size = _slice(source, lists.seen_key[slot])
+        is_same_size = lists.seen_in[slot] == number and other_size == size
+        if is_same_size and same_bytes(source.buffer, start, source.buffer, other_start, size):
+            return 1
+        slot = (slot + 1) & mask
+    lists.seen_in[slot], lists.seen_key[slot] = number, key
+    return 0
+
+
+@kernel
+def _put_piece(out: np.ndarray, at: int, pieces: Texts, number: int) -> int:
+    start = pieces.start[number]
+    return put_bytes(out, at, pieces.bytes, start, pieces.start[number + 1] - start)
+
+
+@kernel
+def _put_key(source: Source, key: int, out: np.ndarray, at: int, lists: Lists, depth: int) -> int:
+    """Writes what stands before a list's next value: a comma and, in a key-value list, the key."""
+    if lists.count[depth]:
+        at = put_byte(out, at, _COMMA)
+    lists.count[depth] += 1
+    if lists.kind[depth] != _KVLIST:
+        return at
+    start, size = _slice(source, key)
+    if lists.is_explicit[depth]:
+        at = put_string(out, _put_piece(out, at, _WORDS, _KEY), source.buffer, start, size)
+        return _put_piece(out, at, _WORDS, _VALUE)
+    return put_byte(out, put_string(out, at, source.buffer, start, size), _COLON)
+
+
+@kernel
+def _put_end(out: np.ndarray, at: int, lists: Lists, depth: int) -> int:
+    """Closes a list, and the pair that it is the value of."""
+    if lists.is_explicit[depth]:
+        at = put_byte(out, put_byte(out, put_byte(out, at, _CLOSE_LIST), _CLOSE), _CLOSE)
+    else:
+        at = put_byte(out, at, _CLOSE if lists.kind[depth] == _KVLIST else _CLOSE_LIST)
+    return _put_end_of_pair(out, at, lists, depth - 1)
+
+
+@kernel
+def _put_end_of_pair(out: np.ndarray, at: int, lists: Lists, depth: int) -> int:
+    if depth >= 0 and lists.is_explicit[depth] and lists.kind[depth] == _KVLIST:
+        return put_byte(out, at, _CLOSE)
+    return at
+
+
+@kernel
+def _put_value(
+    source: Source, record: int, member: int, entry: int, out: np.ndarray, at: int, lists: Lists, depth: int
+) -> tuple[int, int, int]:
+    """Writes a value whole, or opens a list one level deeper; gives place, depth and the count of invalid strings."""
+    is_explicit = depth >= 0 and lists.is_explicit[depth] != 0
+    if member != 0 and source.plan.fields[source.tape[entry].code].nest:
+        at = _open_list(source, record, member, entry, out, at, lists, depth + 1, is_explicit)
+        return at, depth + 1, 0
+    start, size = _slice(source, entry)
+    is_invalid = member == _STRING and not is_utf8(source.buffer, start, size)
+    if is_invalid or member in (0, _STRING_INDEX):
+        at = _put_piece(out, at, _WORDS, _EMPTY if is_explicit else _NULL)
+    elif is_explicit or member == _BYTES or (member == _DOUBLE and _is_not_finite(source, start, size)):
+        at = _put_piece(out, at, _NAMES, member)
+        at = put_byte(out, _put_scalar(source, member, start, size, out, at, True), _CLOSE)
+    else:
+        at = _put_scalar(source, member, start, size, out, at, False)
+    return _put_end_of_pair(out, at, lists, depth), depth, np.int64(is_invalid)
+
+
+@kernel
+def _open_list(
+    source: Source, record: int, member: int, entry: int,
+    out: np.ndarray, at: int, lists: Lists, depth: int, is_explicit: int,
+) -> int:  # fmt: skip
+    """Opens the list whose elements follow a tape entry, in OTLP/JSON's own form where it must be."""
+    code = source.plan.code_of[source.plan.fields[source.tape[entry].code].child, 1]
+    end = source.tape[record].aux
+    _push(lists, depth, member, code, entry + 1, end, is_explicit)
+    if member == _KVLIST and not is_explicit:
+        first = _next_element(source, lists, depth)
+        lists.cursor[depth] = entry + 1
+        is_explicit = first >= 0 and _is_member_name(source, _pair(source, first)[0])
+        lists.is_explicit[depth] = is_explicit
+    if is_explicit:
+        return _put_piece(out, _put_piece(out, at, _NAMES, member), _WORDS, _VALUES)
+    return put_byte(out, at, _OPEN if member == _KVLIST else _OPEN_LIST)
+
+
+@kernel
+def _is_member_name(source: Source, key: int) -> bool:
+    """Whether a key is one that OTLP/JSON's own form of a value starts with."""
+    start, size = _slice(source, key)
+    for number in range(1, _NAMES.start.size - 1):
+        name = _NAMES.start[number] + 2
+        name_size = _NAMES.start[number + 1] - name - 2
+        if name_size == size and same_bytes(source.buffer, start, _NAMES.bytes, name, size):
+            return True
+    return False
+
+
+@kernel
+def _is_not_finite(source: Source, start: int, size: int) -> bool:
+    """Whether the text of a double is `nan`, `inf` or `-inf`."""
+    return source.doubles[start + size - 1] >= 97
+
+
+@kernel
+def _put_scalar(source: Source, member: int, start: int, size: int, out: np.ndarray, at: int, is_explicit: int) -> int:
+    """Writes a scalar as JSON, or as what stands behind its name in OTLP/JSON's own form."""
+    if member == _STRING:
+        return put_string(out, at, source.buffer, start, size)
+    if member == _BYTES:
+        return put_base64(out, at, source.buffer, start, size)
+    if member == _BOOL:
+        return _put_piece(out, at, _WORDS, _TRUE if start else _FALSE)
+    if member == _DOUBLE:
+        return _put_double(source, start, size, out, at)
+    if is_explicit:
+        return put_byte(out, put_integer(out, put_byte(out, at, _QUOTE), start), _QUOTE)
+    return put_integer(out, at, start)
+
+
+@kernel
+def _put_double(source: Source, start: int, size: int, out: np.ndarray, at: int) -> int:
+    if _is_not_finite(source, start, size):
+        word = _NAN if source.doubles[start] == 110 else _INFINITY if source.doubles[start] == 105 else _MINUS_INFINITY
+        return _put_piece(out, at, _WORDS, word)
+    at = put_bytes(out, at, source.doubles, start, size)
+    for place in range(start, start + size):
+        if source.doubles[place] in (46, 101):
+            return at
+    return put_byte(out, put_byte(out, at, 46), 48)

@@ -1,0 +1,31 @@
+"""How the package's functions are compiled, and when compiled code of an earlier run may be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from numba import njit
+
+kernel = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=True)
+"""Compiles a function that works on arrays it is given and allocates none.
+
+Without numba's memory runtime no reference is counted when arrays are handed on, which in a function called per byte
+or per field costs more than the work itself. Such a function may return numbers only.
+"""
+
+allocating = njit(nogil=True, cache=True, error_model="numpy")
+"""Compiles a function that makes arrays."""
+
+
+def _forget_stale_code(package: Path) -> None:
+    """Removes cached machine code that is older than any source file of the package.
+
+    numba looks only at the file of the function itself, but the code holds what other files define, inlined.
+    """
+    changed_at = max(path.stat().st_mtime for path in package.glob("*.py"))
+    for index in (package / "__pycache__").glob("*.nbi"):
+        if index.stat().st_mtime < changed_at:
+            index.unlink(missing_ok=True)
+
+
+_forget_stale_code(Path(__file__).parent)

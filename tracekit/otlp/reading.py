@@ -1,0 +1,131 @@
+"""What the flattening of every signal shares: the rows of a tape, the bytes behind them, and what is set aside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tracekit.otlp import columns
+from tracekit.otlp.attributes import Source
+from tracekit.otlp.fields import CODE, FAULT
+from tracekit.otlp.json_columns import attribute_column, body_column
+from tracekit.otlp.pivot import Rows
+from tracekit.otlp.reasons import Reason
+from tracekit.otlp.rejects import RejectLog, Verdict
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A tape in rows, ready to become tables."""
+
+    source: Source
+    rows: Rows
+    log: RejectLog
+    entry_count: int
+    faults: np.ndarray
+    """Tape entries of the faults that the walker noted inside records."""
+
+    def verdict(self, record: str) -> Verdict:
+        """A verdict over a record type that holds the walker's faults inside each record."""
+        verdict = self.open_verdict(record)
+        faults, rows = self._faults_inside(self.rows.entries(record))
+        faults, rows = faults[::-1], rows[::-1]  # where a row has several, the first is assigned last and stays
+        verdict.reason[rows] = self.source.tape["aux"][faults] >> 16
+        verdict.code[rows] = self.source.tape["aux"][faults] & 0xFFFF
+        verdict.position[rows] = self.source.tape["value"][faults]
+        return verdict
+
+    def open_verdict(self, record: str) -> Verdict:
+        """A verdict over a record type that holds nothing yet."""
+        return Verdict.of(self.source.tape["value"][self.rows.entries(record)])
+
+    def _faults_inside(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.searchsorted(entries, self.faults, side="right") - 1
+        inside = (rows >= 0) & (self.faults < self.source.tape["aux"][entries[rows]]) if len(entries) else rows >= 0
+        return self.faults[inside], rows[inside]
+
+    def loose_faults(self, units: list[str]) -> np.ndarray:
+        """Tape entries of the faults that lie in none of the records of these types."""
+        loose = np.ones(len(self.faults), np.bool_)
+        for record in units:
+            loose &= ~np.isin(self.faults, self._faults_inside(self.rows.entries(record))[0])
+        return self.faults[loose]
+
+    def text(self, field: str, verdict: Verdict, *, is_valid: np.ndarray | None = None) -> pa.ChunkedArray:
+        """A string field as a column; rows whose text is not UTF-8 are rejected."""
+        column, invalid = columns.strings(
+            self.source.buffer, self.rows.number(field), self.rows.size(field), is_valid=is_valid
+        )
+        verdict.reject(invalid, Reason.INVALID_UTF8, CODE[field])
+        return column
+
+    def attributes(self, field: str, verdict: Verdict) -> tuple[pa.ChunkedArray, np.ndarray]:
+        """An attribute list as a column of JSON, and per row the number of keys that came again."""
+        found = attribute_column(self.source, self.rows.entries(field.split(".")[0]), field)
+        verdict.reject(found.invalid, Reason.INVALID_UTF8, CODE[field])
+        return found.column, found.repeated
+
+    def body(self, field: str, verdict: Verdict) -> tuple[pa.ChunkedArray, np.ndarray]:
+        """A value of any type as a column of JSON, and per row the number of keys that came again."""
+        found = body_column(self.source, self.rows.entries(field.split(".")[0]), field)
+        verdict.reject(found.invalid, Reason.INVALID_UTF8, CODE[field])
+        return found.column, found.repeated
+
+    def small(self, field: str, kind: pa.DataType, verdict: Verdict, *, is_valid: np.ndarray | None = None) -> pa.Array:
+        """An integer field in a narrower column; rows that do not fit are rejected."""
+        values = self.rows.number(field)
+        limits = np.iinfo(kind.to_pandas_dtype())
+        verdict.reject((values < limits.min) | (values > limits.max), Reason.NUMBER_OUT_OF_RANGE, CODE[field])
+        return columns.cast_numbers(values, kind, is_valid=is_valid)
+
+    def time(self, field: str, verdict: Verdict, *, needed: bool) -> np.ndarray:
+        """A time in nanoseconds; rows beyond 63 bits are rejected and, where the time is needed, rows with 0."""
+        values = self.rows.number(field)
+        verdict.reject(values < 0, Reason.TIME_OUT_OF_RANGE, CODE[field])
+        if needed:
+            verdict.reject(values == 0, Reason.TIME_ZERO, CODE[field])
+        return values
+
+    def repeated(self, field: str) -> tuple[np.ndarray, np.ndarray]:
+        """Tape entries of a repeated number or string, and `offsets[row]` into them of the record's rows."""
+        tape = self.source.tape[: self.entry_count]
+        entries = np.flatnonzero(tape["code"] == CODE[field])
+        counts = np.bincount(tape["parent"][entries], minlength=self.rows.length(field.split(".")[0]))
+        return entries, np.concatenate([[0], np.cumsum(counts)])
+
+    def text_lists(self, field: str) -> list[list[str]]:
+        """A repeated string field, row by row, as Python lists; for rare fields only."""
+        entries, offsets = self.repeated(field)
+        tape = self.source.tape
+        found, _ = columns.strings(self.source.buffer, tape["value"][entries], tape["aux"][entries])
+        texts = found.to_pylist()
+        return [texts[start:end] for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
+
+    def ids(self, field: str, *, size_bytes: int) -> np.ndarray:
+        """The ids as `[row, word]`, zero where absent or of another size."""
+        return columns.id_words(
+            self.source.buffer, self.rows.number(field), self.rows.size(field), size_bytes=size_bytes
+        )
+
+    def has_wrong_size(self, field: str, *, size_bytes: int) -> np.ndarray:
+        """Rows whose id is neither empty nor of the right size."""
+        size = self.rows.size(field)
+        return (size > 0) & (size != size_bytes)
+
+    def note_repeated(self, signal: str, field: str, repeated: np.ndarray, documents: np.ndarray) -> None:
+        """Notes the attributes that were set aside because their key came again; all arrays are per row."""
+        rows = np.flatnonzero(repeated)
+        if len(rows) == 0:
+            return
+        entries = self.rows.entries(field.split(".")[0])[rows]
+        self.log.add(
+            signal, Reason.DUPLICATE_ATTRIBUTE_KEY, kind="note", documents=documents[rows],
+            positions=self.source.tape["value"][entries], codes=np.full(len(rows), CODE[field]), counts=repeated[rows],
+        )  # fmt: skip
+
+
+def faults_of(tape: np.ndarray, entry_count: int) -> np.ndarray:
+    """Tape entries of the faults inside records."""
+    return np.flatnonzero(tape["code"][:entry_count] == FAULT)

@@ -1,0 +1,142 @@
+"""The tape: every field of a document in the order of its bytes, whatever the encoding.
+
+Entry `i` says that field `code[i]` belongs to row `parent[i]` of the record around it (rows count per record type from 0).
+A number is `value[i]` (doubles as their bits); a string or bytes field is `aux[i]` bytes at `value[i]` of the buffer;
+a record starts at byte `value[i]` and its own entries end before entry `aux[i]`.
+
+A tape that is too short is written no further but counted on: the caller then walks again with one that is long enough.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from tracekit.otlp.native import kernel
+
+from tracekit.otlp.fields import FAULT, RECORD, Plan
+
+MAX_DEPTH = 512
+"""Open messages, more than 64 nested attribute values can need."""
+MAX_NEST = 64
+"""Attribute values inside attribute values."""
+
+
+ENTRY = np.dtype([("value", np.int64), ("parent", np.int32), ("aux", np.int32), ("code", np.int16)], align=True)
+"""One entry of a tape; see the module's text."""
+
+OPEN_MESSAGE = np.dtype([
+    ("state", np.int64),
+    ("row", np.int64),     # of the record that the fields belong to
+    ("record", np.int64),  # tape entry of the record, -1 for an inline message
+    ("code", np.int64),
+    ("end", np.int64),     # protobuf: byte behind the message; JSON: 1 for an array, 0 for an object
+    ("is_cut", np.bool_),  # protobuf: the document ends before the message does
+    ("nest", np.int64),    # attribute values around this one
+], align=True)  # fmt: skip
+"""A message that a walker has open; a stack holds the outermost first."""
+
+
+def new_tape(entry_count: int) -> np.ndarray:
+    """An empty tape for so many entries."""
+    return np.empty(entry_count, ENTRY)
+
+
+def new_stack() -> np.ndarray:
+    """An empty stack for one walker."""
+    return np.zeros(MAX_DEPTH, OPEN_MESSAGE)
+
+
+@kernel
+def emit(tape: np.ndarray, at: int, code: int, parent: int, value: int, aux: int) -> int:
+    """Writes one entry and gives the next place."""
+    if at < tape.size:
+        tape[at].code = code
+        tape[at].parent = parent
+        tape[at].value = value
+        tape[at].aux = aux
+    return at + 1
+
+
+@kernel
+def emit_fault(tape: np.ndarray, at: int, parent: int, position: int, reason: int, code: int) -> int:
+    """Notes that the record around has a fault in field `code` at a byte of the buffer."""
+    return emit(tape, at, FAULT, parent, position, (reason << 16) | code)
+
+
+@kernel
+def open_message(
+    plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int, code: int, start: int
+) -> int:
+    """Writes the entry of a message and puts the message on the stack above `depth`; gives the next place."""
+    is_record = plan.fields[code].kind == RECORD
+    row = stack[depth].row
+    if is_record:
+        row = rows[plan.fields[code].record]
+        rows[plan.fields[code].record] += 1
+    stack[depth + 1].state = plan.fields[code].child
+    stack[depth + 1].row = row
+    stack[depth + 1].record = at if is_record else -1
+    stack[depth + 1].code = code
+    stack[depth + 1].nest = stack[depth].nest + plan.fields[code].nest
+    if plan.fields[code].marked:
+        at = emit(tape, at, code, stack[depth].row, start, 0)
+    return at
+
+
+@kernel
+def close_record(tape: np.ndarray, record: int, at: int) -> None:
+    """Notes where the entries of a record end; nothing for an inline message."""
+    if 0 <= record < tape.size:
+        tape[record].aux = at
+
+
+@kernel
+def cut_unfinished(plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int) -> int:
+    """Takes back what a fault left unfinished, closes the open containers, and gives the next place.
+
+    What stays is certain: whole spans, metrics and log records, under a resource and scope that were read whole.
+    """
+    if at > tape.size:
+        return at
+    cut = _first_uncertain(plan, tape, stack, depth, at)
+    forget(plan, tape, rows, cut, at)
+    for level in range(depth + 1):
+        if stack[level].record < cut:
+            close_record(tape, stack[level].record, cut)
+    return cut
+
+
+@kernel
+def forget(plan: Plan, tape: np.ndarray, rows: np.ndarray, start: int, end: int) -> None:
+    """Takes the records between two tape entries back out of the row counts."""
+    for entry in range(start, min(end, tape.size)):
+        if plan.fields[tape[entry].code].record >= 0:
+            rows[plan.fields[tape[entry].code].record] -= 1
+
+
+@kernel
+def _first_uncertain(plan: Plan, tape: np.ndarray, stack: np.ndarray, depth: int, at: int) -> int:
+    around = at
+    for level in range(depth + 1):
+        record = stack[level].record
+        if record < 0:
+            return around
+        if plan.fields[stack[level].code].role != 1 or not _has_shown(plan, tape, record, stack[level].code, at):
+            return record
+        around = record
+    return at
+
+
+@kernel
+def _has_shown(plan: Plan, tape: np.ndarray, record: int, code: int, at: int) -> bool:
+    """Whether an open container has told its resource or scope, if it can have one."""
+    entry = record + 1
+    while plan.fields[code].shown != 0 and entry < at:
+        if tape[entry].code == plan.fields[code].shown:
+            return True
+        is_record = plan.fields[tape[entry].code].record >= 0
+        if is_record and tape[entry].aux <= entry:
+            break
+        entry = tape[entry].aux if is_record else entry + 1
+    return plan.fields[code].shown == 0

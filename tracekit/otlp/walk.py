@@ -1,0 +1,74 @@
+"""Documents to tape: puts them into one buffer and lets the walker of their encoding run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tracekit.otlp.fields import PLAN, RECORDS, SIGNALS, Signal
+from tracekit.otlp.protobuf import walk_protobuf
+from tracekit.otlp.tape import new_stack, new_tape
+from tracekit.otlp.words import SPARE
+
+Encoding = Literal["json", "protobuf"]
+
+_BYTES_PER_ENTRY: dict[Encoding, int] = {"protobuf": 6, "json": 12}
+_SPARE_ENTRIES = 64
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The tape of some documents."""
+
+    buffer: np.ndarray
+    bounds: np.ndarray
+    """First byte of each document in the buffer, and the end of the last."""
+    tape: np.ndarray
+    entry_count: int
+    row_counts: np.ndarray
+    """`[record type]`: number of rows."""
+    signals: np.ndarray
+    """`[document]`: number of its signal in `SIGNALS`, -1 for JSON that may hold several."""
+    faults: np.ndarray
+    """`[document]`: reason why it could not be read to its end, 0 if it could."""
+    positions: np.ndarray
+    """`[document]`: byte of that fault."""
+
+
+def walk(payloads: Sequence[bytes | memoryview], *, encoding: Encoding, signal: Signal | None) -> Walk:
+    """Walks the documents; `signal` none means by trial for protobuf and any for JSON."""
+    bounds = np.cumsum([0, *(len(payload) for payload in payloads)], dtype=np.int64)
+    buffer = _buffer(payloads, int(bounds[-1]), encoding)
+    entry_count = int(bounds[-1]) // _BYTES_PER_ENTRY[encoding] + _SPARE_ENTRIES
+    while True:
+        walked = _walk_once(buffer, bounds, entry_count, encoding, signal)
+        if walked.entry_count <= len(walked.tape):
+            return walked
+        entry_count = walked.entry_count
+
+
+def _buffer(payloads: Sequence[bytes | memoryview], size: int, encoding: Encoding) -> np.ndarray:
+    """The documents one behind the other, with spare bytes; for JSON, with as much room again for unescaped text."""
+    room = size if encoding == "json" else 0
+    buffer = np.empty(size + SPARE + room + SPARE, np.uint8)
+    at = 0
+    for payload in payloads:
+        buffer[at : at + len(payload)] = np.frombuffer(payload, np.uint8)
+        at += len(payload)
+    buffer[size : size + SPARE] = 0
+    return buffer
+
+
+def _walk_once(
+    buffer: np.ndarray, bounds: np.ndarray, entry_count: int, encoding: Encoding, signal: Signal | None
+) -> Walk:
+    tape, rows = new_tape(entry_count), np.zeros(len(RECORDS), np.int64)
+    document_count = len(bounds) - 1
+    signals = np.full(document_count, -1 if signal is None else SIGNALS.index(signal), np.int64)
+    faults, positions = np.zeros(document_count, np.int64), np.zeros(document_count, np.int64)
+    walker = walk_protobuf
+    needed = walker(PLAN, tape, new_stack(), rows, buffer, bounds, signals, faults, positions)
+    return Walk(buffer, bounds, tape, needed, rows, signals, faults, positions)
