@@ -120,7 +120,7 @@ def _stage_excess(baseline: pl.DataFrame, faulty: pl.DataFrame) -> pl.DataFrame:
         .agg(faulty_ns=pl.col("time_ns").sum(), faulty_calls=pl.col("calls").sum(), units=pl.len())
     )
     expected_ns = pl.col("baseline_rate_ns") * pl.col("faulty_calls")
-    # Var(sum of a unit's residuals) in the faulty units, plus that of the baseline's rate times the faulty calls.
+    # Variance of the faulty units' residual sum, plus that of the baseline's rate times the faulty calls.
     variance = pl.col("unit_variance") * (
         pl.col("units") + pl.col("baseline_units") * (pl.col("faulty_calls") / pl.col("baseline_calls")) ** 2
     )
