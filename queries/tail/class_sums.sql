@@ -1,0 +1,21 @@
+-- Time and calls of each stage in the tail and in the baseline, by class of unit.
+--
+-- Reads tail_members (`unit_id`, `band`, `class_id`; band 0 = tail, 1 = baseline) and tail_stage_rows.
+--
+-- Columns:
+--   band: 0 = tail, 1 = baseline.
+--   class_id: the class.
+--   stage: the stage.
+--   self_ns: exclusive time in nanoseconds, summed over units.
+--   call_count: operations that the time is made of.
+SELECT
+    tail_members.band,
+    tail_members.class_id,
+    tail_stage_rows.stage,
+    sum(tail_stage_rows.self_ns)::BIGINT AS self_ns,
+    sum(tail_stage_rows.call_count)::BIGINT AS call_count
+FROM tail_members
+INNER JOIN tail_stage_rows USING (unit_id)
+WHERE tail_members.band <= 1
+GROUP BY ALL
+ORDER BY tail_members.band, tail_members.class_id, tail_stage_rows.stage

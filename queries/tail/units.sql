@@ -1,0 +1,57 @@
+-- Units that a tail question is about, each with the duration that the question explains and its class.
+--
+-- A class holds units that should take the same time: the same kind of request and model, and token counts
+-- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
+-- Reads tail_selection: the view `units` with a column `side` (0 = the selection, 1 = the baseline selection).
+--
+-- Parameters:
+--   $metric: ttft, tpot, e2e or step.
+--   $outcome: outcome that a unit must have to enter, or `any`.
+-- Columns:
+--   side: 0 = the selection, 1 = the baseline selection.
+--   unit_id: the unit.
+--   start_ns: its start, nanoseconds since the epoch.
+--   value_ns: its metric in nanoseconds (tpot: nanoseconds per token), NULL where it has none.
+--   population: kind of request and model, or the job.
+--   input_bucket: power of two at or below the number of input tokens, -1 where unknown or of no influence.
+--   output_bucket: the same for output tokens.
+--   input_tokens: number of prompt tokens.
+--   output_tokens: number of generated tokens.
+--   left_out: why the unit does not enter, NULL where it does.
+WITH
+measured AS (
+    SELECT
+        tail_selection.*,
+        CASE $metric
+            WHEN 'ttft' THEN tail_selection.ttft_ns
+            WHEN 'tpot' THEN tail_selection.tpot_ns
+            ELSE tail_selection.e2e_ns
+        END AS value_ns
+    FROM tail_selection
+    WHERE tail_selection.kind = CASE $metric WHEN 'step' THEN 'step' ELSE 'request' END
+)
+SELECT
+    side,
+    unit_id,
+    start_ns,
+    value_ns,
+    CASE $metric
+        WHEN 'step' THEN coalesce(job_id, '')
+        ELSE concat_ws(' ', service_name, name, model)
+    END AS population,
+    CASE
+        WHEN $metric != 'step' AND input_tokens > 0 THEN floor(log2(input_tokens))::TINYINT
+        ELSE -1
+    END AS input_bucket,
+    CASE
+        WHEN $metric IN ('tpot', 'e2e') AND output_tokens > 0 THEN floor(log2(output_tokens))::TINYINT
+        ELSE -1
+    END AS output_bucket,
+    input_tokens,
+    output_tokens,
+    CASE
+        WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
+        WHEN value_ns IS NULL THEN 'no ' || $metric
+        WHEN value_ns < 0 THEN 'negative ' || $metric
+    END AS left_out
+FROM measured

@@ -1,0 +1,184 @@
+"""The groups of units that a tail question compares, and the time of their stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from tracekit.analysis import blocks
+from tracekit.analysis.influence import BandSums
+from tracekit.analysis.measured import Band, MeasuredUnits, Metric, band, create_stage_rows, rows
+from tracekit.analysis.rounding import rounded_quotient
+from tracekit.errors import InsufficientDataError
+
+TAIL, REFERENCE = 0, 1
+"""Numbers of the two cohorts that are compared; further cohorts only lend their means."""
+
+BODY = (0.4, 0.6)
+"""The baseline without a selection of its own: the middle fifth of the same units."""
+
+_EDGE_SHARE = 0.25
+_EDGE_LIMIT = 0.02
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Some units of one side: `positions` in it, and the slice of time or window (`bins`) of each.
+
+    `band` is the pair of quantiles that cuts the cohort out, None where every window has its own.
+    """
+
+    units: MeasuredUnits
+    positions: np.ndarray
+    bins: np.ndarray
+    band: Band | None
+
+    @property
+    def count(self) -> int:
+        """Number of units in the cohort."""
+        return len(self.positions)
+
+    @property
+    def value_sum_ns(self) -> int:
+        """Sum of the metric over the cohort, in nanoseconds."""
+        return int(self.units.value_ns[self.positions].sum())
+
+    @property
+    def mean_ns(self) -> int:
+        """Mean of the metric, to the nearest nanosecond; 0 without units."""
+        return rounded_quotient(self.value_sum_ns, self.count) if self.count else 0
+
+
+@dataclass(frozen=True)
+class StageSums:
+    """Time of S stages in the cohorts of a comparison, by slice of time (or window) of each.
+
+    `stages`: names, sorted. `by_bin[c]`: int64[M_c, S] for cohort c.
+    `alternative_ns[c]`: int64[S] under the other rule of ownership.
+    """
+
+    stages: list[str]
+    by_bin: list[np.ndarray]
+    alternative_ns: list[np.ndarray]
+
+    def total_ns(self, cohort: int) -> np.ndarray:
+        """Time of each stage in a cohort: int64[S]."""
+        return self.by_bin[cohort].sum(axis=0)
+
+
+def band_cohort(units: MeasuredUnits, *, lower: float, upper: float = 1.0) -> Cohort:
+    """The units between two quantiles of their metric, with their slices of time."""
+    chosen = band(units, lower=lower, upper=upper)
+    positions = np.arange(chosen.first, chosen.last)
+    return Cohort(units, positions, blocks.slices(units.start_ns)[positions], chosen)
+
+
+def edge_cohorts(cohort: Cohort) -> list[Cohort]:
+    """Units near the lower and the upper end of a band; empty at an open end.
+
+    Their mean stands for the mean at the quantile itself. An end is as wide as a quarter of the band on either
+    side, at most 2 % of the units.
+    """
+    chosen = cohort.band
+    if chosen is None:
+        return []
+    reach = min(_EDGE_LIMIT, _EDGE_SHARE * (chosen.upper - chosen.lower))
+    return [_edge(cohort.units, chosen.lower, reach), _edge(cohort.units, chosen.upper, reach)]
+
+
+def stage_sums(cursor: duckdb.DuckDBPyConnection, metric: Metric, cohorts: list[Cohort]) -> StageSums:
+    """Time of each stage in each cohort; leaves `tail_members` and `tail_stage_rows` on the cursor.
+
+    Raises `InsufficientDataError` where the stages of a cohort do not sum to its metric exactly: the stored
+    units are then not what the spans say, and no answer may be given from them.
+    """
+    create_stage_rows(cursor, metric, _members(cohorts))
+    frame = rows(cursor, "tail/block_sums")
+    stages = sorted(frame["stage"].unique().to_list())
+    parts = [frame.filter(pl.col("band") == number) for number in range(len(cohorts))]
+    sums = StageSums(
+        stages,
+        [_dense(part, "self_ns", stages, cohort) for part, cohort in zip(parts, cohorts, strict=True)],
+        [
+            _dense(part, "alternative_ns", stages, cohort).sum(axis=0)
+            for part, cohort in zip(parts, cohorts, strict=True)
+        ],
+    )
+    _check_sums(sums, cohorts)
+    return sums
+
+
+def band_sums(sums: StageSums, cohorts: list[Cohort], number: int, edges: tuple[int, int]) -> BandSums:
+    """What the influence function of cohort `number` needs; `edges` are the numbers of its edge cohorts.
+
+    The last column is the metric itself, the sum of all stages.
+    """
+    cohort = cohorts[number]
+    units, chosen = cohort.units, cohort.band
+    assert chosen is not None
+    bins = blocks.slices(units.start_ns)
+    return BandSums(
+        stage_sums=with_total(sums.by_bin[number].astype(np.float64)),
+        unit_counts=_counts(bins),
+        below_counts=_counts(bins[: chosen.first]),
+        upto_counts=_counts(bins[: chosen.last]),
+        lower_means=_mean(sums, cohorts, edges[0]),
+        upper_means=_mean(sums, cohorts, edges[1]),
+    )
+
+
+def with_total(stage_columns: np.ndarray) -> np.ndarray:
+    """The array with one more column, the sum of the others."""
+    return np.concatenate([stage_columns, stage_columns.sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def _edge(units: MeasuredUnits, quantile: float, reach: float) -> Cohort:
+    if quantile in (0.0, 1.0):
+        nobody = np.zeros(0, dtype=np.int64)
+        return Cohort(units, nobody, nobody, None)
+    near = band_cohort(units, lower=max(quantile - reach, 0.0), upper=min(quantile + reach, 1.0))
+    return Cohort(units, near.positions, np.zeros(near.count, dtype=np.int64), None)
+
+
+def _members(cohorts: list[Cohort]) -> pl.DataFrame:
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "unit_id": cohort.units.unit_id[cohort.positions].astype(np.uint32),
+                "band": np.full(cohort.count, number, dtype=np.uint8),
+                "bin": cohort.bins.astype(np.uint32),
+                "class_id": cohort.units.class_id[cohort.positions].astype(np.uint16),
+            }
+        )
+        for number, cohort in enumerate(cohorts)
+    )
+
+
+def _dense(part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort) -> np.ndarray:
+    height = blocks.SLICE_COUNT if cohort.band is not None else int(cohort.bins.max(initial=0)) + 1
+    sums = np.zeros((height, len(stages)), dtype=np.int64)
+    numbers = {stage: number for number, stage in enumerate(stages)}
+    stage_numbers = part["stage"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
+    sums[part["bin"].to_numpy(), stage_numbers] = part[column].to_numpy()
+    return sums
+
+
+def _check_sums(sums: StageSums, cohorts: list[Cohort]) -> None:
+    for number, cohort in enumerate(cohorts):
+        missing_ns = cohort.value_sum_ns - int(sums.total_ns(number).sum())
+        if missing_ns:
+            raise InsufficientDataError(
+                f"the stored stages of {cohort.count} units differ from their durations by {missing_ns} ns in total; "
+                "the store is damaged or was changed by hand: ingest the files into a new one"
+            )
+
+
+def _counts(bins: np.ndarray) -> np.ndarray:
+    return np.bincount(bins, minlength=blocks.SLICE_COUNT)
+
+
+def _mean(sums: StageSums, cohorts: list[Cohort], number: int) -> np.ndarray:
+    return with_total(sums.total_ns(number) / max(cohorts[number].count, 1))

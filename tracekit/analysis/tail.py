@@ -1,0 +1,244 @@
+"""Which stage made the slow ones slow."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from tracekit.analysis import split
+from tracekit.analysis.cohorts import (
+    BODY,
+    REFERENCE,
+    TAIL,
+    Cohort,
+    StageSums,
+    band_cohort,
+    edge_cohorts,
+    stage_sums,
+)
+from tracekit.analysis.differences import difference_frame
+from tracekit.analysis.evidence import Evidence, evidence_of
+from tracekit.analysis.judgement import Judgement, judge
+from tracekit.analysis.measured import MeasuredUnits, Metric, rows, select_units
+from tracekit.analysis.size import size_frame
+from tracekit.analysis.tail_answer import TailAnswer
+from tracekit.analysis.verdict import concluded
+from tracekit.analysis.windows import window_cohort
+from tracekit.errors import UsageError
+from tracekit.store import Database
+
+PRACTICAL_SHARE = 0.05
+"""A stage with less than this share of the excess is not called significant, however certain it is."""
+
+EXEMPLAR_LIMIT = 5
+"""Units that are shown for each stage."""
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """The cohorts of a question: tail, reference, the ends of both, and further levels.
+
+    `edges`: numbers of the end cohorts of the tail and the reference. `levels`: pairs of cohort numbers by name.
+    `rest`: number of the cohort that attributes of the tail are compared with.
+    """
+
+    cohorts: list[Cohort]
+    edges: dict[int, tuple[int, int]]
+    levels: dict[str, tuple[int, int]]
+    rest: int
+
+
+def tail(
+    database: Database,
+    metric: Metric,
+    *,
+    quantile: float = 0.99,
+    where: str | None = None,
+    baseline: str = "body",
+    outcome: str = "ok",
+    window_ns: int | None = None,
+) -> TailAnswer:
+    """Compare the units at or above a quantile of `metric` with a baseline, stage by stage, exactly.
+
+    metric: `ttft`, `tpot`, `e2e` (requests) or `step` (training steps, one unit a rank).
+    quantile: the tail is `metric >= quantile`; 0 takes all units.
+    where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
+    baseline: `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A SQL
+        condition selects other units, and the tail of the selection is compared with the tail of those at the same
+        quantile: what changed. Then `levels` also holds middle against middle and all against all.
+    outcome: outcome that units must have (`ok`), or `any`.
+    window_ns: length of the windows that a baseline of at least 20 windows is cut into to judge chance; by default
+        as long as the selection. With fewer windows, independent blocks of time are taken.
+
+    Raises `UsageError` for a bad option, `QueryError` for a condition that DuckDB refuses, and
+    `InsufficientDataError` where the stored stages contradict the durations.
+    """
+    _check(metric, quantile)
+    with closing(database.cursor()) as cursor:
+        baseline_condition = None if baseline == "body" else baseline
+        sides = select_units(cursor, metric, where=where, baseline=baseline_condition, outcome=outcome)
+        comparison = _comparison(sides, baseline, quantile=quantile, window_ns=window_ns)
+        question = {
+            "metric": metric,
+            "unit": "step" if metric == "step" else "request",
+            "quantile": quantile,
+            "where": where,
+            "baseline": baseline,
+            "outcome": outcome,
+            "comparison": "body" if baseline == "body" else "selection",
+        }
+        return concluded(TailAnswer(**question, **_answer(cursor, metric, sides, comparison)))
+
+
+def _check(metric: str, quantile: float) -> None:
+    if metric not in get_args(Metric):
+        raise UsageError(f"metric {metric!r} is unknown; use one of {', '.join(get_args(Metric))}")
+    if not 0 <= quantile < 1:
+        raise UsageError(f"quantile {quantile} is not in [0, 1); use for example 0.99")
+
+
+def _comparison(
+    sides: list[MeasuredUnits], baseline: str, *, quantile: float, window_ns: int | None
+) -> _Comparison:
+    selection, other = sides
+    tail_cohort = band_cohort(selection, lower=quantile)
+    if baseline == "body":
+        reference = band_cohort(selection, lower=BODY[0], upper=BODY[1])
+    else:
+        windows = window_cohort(selection, other, quantile=quantile, window_ns=window_ns)
+        reference = windows or band_cohort(other, lower=quantile)
+    tail_edges, reference_edges = edge_cohorts(tail_cohort), edge_cohorts(reference)
+    cohorts = [tail_cohort, reference, *tail_edges, *reference_edges]
+    edges = {TAIL: (2, 3)} | ({REFERENCE: (4, 5)} if reference_edges else {})
+    if baseline == "body":
+        return _Comparison(cohorts, edges, {}, REFERENCE)
+    first = len(cohorts)
+    middles = [band_cohort(units, lower=BODY[0], upper=BODY[1]) for units in sides]
+    everything = [band_cohort(units, lower=0.0) for units in sides]
+    levels = {"body": (first, first + 1), "all": (first + 2, first + 3)}
+    return _Comparison([*cohorts, *middles, *everything], edges, levels, first)
+
+
+def _answer(
+    cursor: duckdb.DuckDBPyConnection, metric: Metric, sides: list[MeasuredUnits], comparison: _Comparison
+) -> dict[str, Any]:
+    cohorts = comparison.cohorts
+    sums = stage_sums(cursor, metric, cohorts)
+    left_out = rows(cursor, "tail/left_out")
+    facts = {
+        "count": sides[0].count,
+        "baseline_selection_count": (sides[1] if comparison.levels else sides[0]).count,
+        "tail_count": cohorts[TAIL].count,
+        "baseline_count": cohorts[REFERENCE].count,
+        "threshold_ns": _threshold(cohorts[TAIL]),
+        "baseline_threshold_ns": _threshold(cohorts[REFERENCE]),
+        "clock_resolution_ns": clock_resolution_ns(sides),
+        "left_out": left_out,
+        "evidence": _evidence(cursor, left_out),
+    }
+    if cohorts[TAIL].count == 0 or cohorts[REFERENCE].count == 0:
+        return facts | _NOTHING
+    return facts | _split(cursor, metric, sums, comparison, resolution_ns=facts["clock_resolution_ns"])
+
+
+def _split(
+    cursor: duckdb.DuckDBPyConnection,
+    metric: Metric,
+    sums: StageSums,
+    comparison: _Comparison,
+    *,
+    resolution_ns: int,
+) -> dict[str, Any]:
+    cohorts = comparison.cohorts
+    judgement = judge(sums, cohorts, comparison.edges)
+    by_class = split.class_cohorts(cursor, sums, cohorts)
+    excess_ns = cohorts[TAIL].mean_ns - cohorts[REFERENCE].mean_ns
+    floor_ns = max(resolution_ns, round(PRACTICAL_SHARE * abs(excess_ns)))
+    stages, mix = split.stage_frame(cursor, sums, cohorts, judgement, by_class, floor_ns=floor_ns)
+    operations = split.operation_frame(cursor, stages)
+    differences, set_aside = difference_frame(cursor, judgement, rest=comparison.rest)
+    return _excess(judgement, cohorts, resolution_ns) | {
+        "stages": stages,
+        "operations": operations,
+        "causes": split.cause_frame(cursor, stages, sums, metric),
+        "classes": split.class_frame(cursor, by_class, mix),
+        "size": size_frame(metric, operations, cohorts[TAIL], cohorts[REFERENCE]),
+        "levels": split.level_frame(sums, cohorts, comparison.levels),
+        "differences": differences,
+        "attributes_set_aside": set_aside,
+        "exemplars": rows(cursor, "tail/exemplars", {"limit": EXEMPLAR_LIMIT}),
+    }
+
+
+def _excess(judgement: Judgement, cohorts: list[Cohort], resolution_ns: int) -> dict[str, Any]:
+    tail_mean_ns, baseline_mean_ns = cohorts[TAIL].mean_ns, cohorts[REFERENCE].mean_ns
+    excess_ns = tail_mean_ns - baseline_mean_ns
+    facts: dict[str, Any] = {
+        "tail_mean_ns": tail_mean_ns,
+        "baseline_mean_ns": baseline_mean_ns,
+        "excess_ns": excess_ns,
+        "low_ns": None,
+        "high_ns": None,
+        "significant": None,
+        "method": judgement.method,
+        "block_counts": judgement.block_counts,
+        "block_ns": judgement.block_ns,
+        "shortage": judgement.shortage,
+    }
+    if judgement.uncertainty is None:
+        return facts
+    # The whole is the last of the family that is tested together.
+    estimates = np.zeros(len(judgement.uncertainty.standard_error))
+    estimates[-1] = excess_ns
+    low, high = judgement.uncertainty.intervals(estimates)
+    certain = bool(judgement.uncertainty.exceeds(estimates)[-1]) and abs(excess_ns) >= resolution_ns
+    return facts | {"low_ns": round(low[-1]), "high_ns": round(high[-1]), "significant": certain}
+
+
+_NOTHING: dict[str, Any] = {
+    "tail_mean_ns": 0,
+    "baseline_mean_ns": 0,
+    "excess_ns": 0,
+    "low_ns": None,
+    "high_ns": None,
+    "significant": None,
+    "method": "none",
+    "block_counts": [],
+    "block_ns": [],
+    "stages": pl.DataFrame(schema=split.STAGE_SCHEMA),
+    "operations": pl.DataFrame(schema=split.OPERATION_SCHEMA),
+    "causes": pl.DataFrame(schema=split.CAUSE_SCHEMA),
+    "classes": pl.DataFrame(schema=split.CLASS_SCHEMA),
+    "size": pl.DataFrame(),
+    "levels": pl.DataFrame(schema=split.LEVEL_SCHEMA),
+    "differences": pl.DataFrame(),
+    "attributes_set_aside": [],
+    "exemplars": pl.DataFrame(),
+}
+
+
+def _threshold(cohort: Cohort) -> int | None:
+    """Smallest metric in a cohort that one quantile cuts out; None for windows with quantiles of their own."""
+    if cohort.band is None or cohort.count == 0:
+        return None
+    return int(cohort.units.value_ns[cohort.positions[0]])
+
+
+def _evidence(cursor: duckdb.DuckDBPyConnection, left_out: pl.DataFrame) -> Evidence:
+    counts = rows(cursor, "quality/answer_units").row(0, named=True)
+    missing = left_out.filter(~pl.col("reason").str.starts_with("outcome "))["unit_count"].sum()
+    return evidence_of(counts, left_out_count=int(left_out["unit_count"].sum()), missing_count=int(missing))
+
+
+def clock_resolution_ns(sides: list[MeasuredUnits]) -> int:
+    """The largest power of ten, up to a second, that all starts of the units are multiples of; 1 without units."""
+    starts = np.concatenate([units.start_ns for units in sides])
+    resolution = 1
+    while len(starts) and resolution < 1_000_000_000 and not (starts % (10 * resolution)).any():
+        resolution *= 10
+    return resolution
