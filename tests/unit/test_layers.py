@@ -49,7 +49,8 @@ def parts_reached(path: Path) -> set[str]:
         head, _, rest = name.partition(".")
         if head == "tracekit":
             part = rest.partition(".")[0]
-            reached.add(part if (ROOT / "tracekit" / part).exists() or (ROOT / f"tracekit/{part}.py").exists() else "api")
+            is_part = bool(part) and ((ROOT / "tracekit" / part).exists() or (ROOT / f"tracekit/{part}.py").exists())
+            reached.add(part if is_part else "api")
     return reached
 
 
