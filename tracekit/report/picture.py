@@ -1,0 +1,94 @@
+"""The whole picture of a store: what is in it, what it can bear, and the headline of every question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tracekit.analysis import QualityAnswer, StragglersAnswer, TailAnswer, quality, stragglers, tail
+from tracekit.output import Output, table
+from tracekit.report import words
+from tracekit.report.answers import quality_text, stragglers_text, tail_text
+from tracekit.store import Database
+
+QUESTIONS = {
+    "ttft": "What made the first token of the slow requests late?",
+    "tpot": "What made the tokens of the slow requests slow?",
+    "e2e": "What made the slow requests slow from end to end?",
+    "step": "What made the slow training steps slow?",
+}
+QUANTILE = 0.95
+
+
+def report(database: Database) -> Output:
+    """What is in the store, its quality, and for each metric that it has the tail at the 95th percentile.
+
+    rows: one row a metric and stage (`metric, stage, owner, excess_ns, share, significant`).
+    json: `contents`, `outcomes`, `quality`, `tails` by metric, `stragglers`.
+    """
+    contents = database.query("explore/store_contents").row(0, named=True)
+    outcomes = database.query("explore/unit_outcomes")
+    verdict = quality(database)
+    tails = {metric: tail(database, metric, quantile=QUANTILE) for metric in QUESTIONS}
+    tails = {metric: answer for metric, answer in tails.items() if answer.count}
+    ranks = stragglers(database) if "step" in tails else None
+    return Output(
+        rows=_rows(tails),
+        json=_json(contents, outcomes, verdict, tails, ranks),
+        text="\n\n".join(_sections(contents, outcomes, verdict, tails, ranks)),
+    )
+
+
+def _rows(tails: dict[str, TailAnswer]) -> pl.DataFrame:
+    columns = ["stage", "owner", "excess_ns", "share", "significant"]
+    frames = [answer.stages.select(pl.lit(metric).alias("metric"), *columns) for metric, answer in tails.items()]
+    return pl.concat(frames) if frames else pl.DataFrame()
+
+
+def _json(
+    contents: dict[str, Any],
+    outcomes: pl.DataFrame,
+    verdict: QualityAnswer,
+    tails: dict[str, TailAnswer],
+    ranks: StragglersAnswer | None,
+) -> dict[str, Any]:
+    return {
+        "contents": contents,
+        "outcomes": outcomes.to_dicts(),
+        "quality": verdict.as_dict(),
+        "tails": {metric: answer.as_dict() for metric, answer in tails.items()},
+        "stragglers": None if ranks is None else ranks.as_dict(),
+    }
+
+
+def _sections(
+    contents: dict[str, Any],
+    outcomes: pl.DataFrame,
+    verdict: QualityAnswer,
+    tails: dict[str, TailAnswer],
+    ranks: StragglersAnswer | None,
+) -> list[str]:
+    sections = [f"# What is in the store\n\n{_contents_text(contents)}"]
+    if len(outcomes):
+        sections.append(_outcomes_text(outcomes))
+    sections.append(f"# Quality\n\n{quality_text(verdict)}")
+    sections += [f"# {QUESTIONS[metric]} ({metric})\n\n{tail_text(answer)}" for metric, answer in tails.items()]
+    if ranks is not None:
+        sections.append(f"# Which rank made the others wait?\n\n{stragglers_text(ranks)}")
+    return sections
+
+
+def _contents_text(contents: dict[str, Any]) -> str:
+    parts = [
+        words.count(contents["span_count"], "span"),
+        words.count(contents["metric_point_count"], "metric point"),
+        words.count(contents["log_count"], "log record"),
+        f"from {words.count(contents['service_count'], 'service')}",
+    ]
+    period = f"{words.moment(contents['first_ns'])} to {words.moment(contents['last_ns'])}"
+    return ", ".join(parts) + (f"; {period}." if contents["span_count"] else ".")
+
+
+def _outcomes_text(outcomes: pl.DataFrame) -> str:
+    return table(outcomes.select("kind", "outcome", pl.col("unit_count").alias("units")))
