@@ -30,8 +30,10 @@ OPEN_MESSAGE = np.dtype([
     ("row", np.int64),     # of the record that the fields belong to
     ("record", np.int64),  # tape entry of the record, -1 for an inline message
     ("code", np.int64),
-    ("end", np.int64),     # protobuf: byte behind the message; JSON: 1 for an array, 0 for an object
+    ("end", np.int64),     # protobuf: byte behind the message
     ("is_cut", np.bool_),  # protobuf: the document ends before the message does
+    ("element", np.int64), # JSON: field that an array's elements are of, 0 for an object
+    ("known", np.bool_),   # JSON: a field that OTLP knows was seen in the object
     ("nest", np.int64),    # attribute values around this one
 ], align=True)  # fmt: skip
 """A message that a walker has open; a stack holds the outermost first."""
@@ -78,6 +80,7 @@ def open_message(
     stack[depth + 1].row = row
     stack[depth + 1].record = at if is_record else -1
     stack[depth + 1].code = code
+    stack[depth + 1].element = 0
     stack[depth + 1].nest = stack[depth].nest + plan.fields[code].nest
     if plan.fields[code].marked:
         at = emit(tape, at, code, stack[depth].row, start, 0)

@@ -10,10 +10,9 @@ import numpy as np
 from tracekit.otlp.native import kernel
 
 from tracekit.otlp.words import (
-    SPARE, copy_bytes, first_bytes, is_ascii, is_plain, load64, store64,
+    SPARE, copy_bytes, first_bytes, first_special, is_ascii, load64, store64,
 )  # fmt: skip
 
-_SPACES = np.uint64(0x2020202020202020)
 _QUOTE, _BACKSLASH = 34, 92
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
@@ -54,27 +53,22 @@ def put_string(out: np.ndarray, at: int, source: np.ndarray, start: int, size: i
     at += 1
     end = start + size
     while start < end:
-        word, left = load64(source, start), end - start
-        if left < 8:
-            word = first_bytes(word, left) | (_SPACES << np.uint64(8 * left))
-        if is_plain(word):
-            store64(out, at, word)
-            at += min(left, 8)
-            start += 8
-        else:
-            at = _put_character(out, at, source[start])
+        word = load64(source, start)
+        plain = min(first_special(word), end - start)
+        store64(out, at, word)
+        at += plain
+        start += plain
+        if plain < 8 and start < end:
+            at = _put_escape(out, at, source[start])
             start += 1
     out[at] = _QUOTE
     return at + 1
 
 
 @kernel
-def _put_character(out: np.ndarray, at: int, byte: int) -> int:
-    letter = _SHORT_ESCAPES[byte]
-    if letter == 0 and byte >= 32:
-        out[at] = byte
-        return at + 1
+def _put_escape(out: np.ndarray, at: int, byte: int) -> int:
     out[at] = _BACKSLASH
+    letter = _SHORT_ESCAPES[byte]
     if letter:
         out[at + 1] = letter
         return at + 2

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 
 from tracekit.otlp.fields import PLAN, RECORDS, SIGNALS, Signal
+from tracekit.otlp.json_columns import json_doubles
+from tracekit.otlp.json_walker import walk_json
 from tracekit.otlp.protobuf import walk_protobuf
 from tracekit.otlp.tape import new_stack, new_tape
 from tracekit.otlp.words import SPARE
@@ -46,8 +48,11 @@ def walk(payloads: Sequence[bytes | memoryview], *, encoding: Encoding, signal: 
     while True:
         walked = _walk_once(buffer, bounds, entry_count, encoding, signal)
         if walked.entry_count <= len(walked.tape):
-            return walked
+            break
         entry_count = walked.entry_count
+    if encoding == "json":
+        json_doubles(walked.tape, walked.entry_count, buffer)
+    return walked
 
 
 def _buffer(payloads: Sequence[bytes | memoryview], size: int, encoding: Encoding) -> np.ndarray:
@@ -69,6 +74,6 @@ def _walk_once(
     document_count = len(bounds) - 1
     signals = np.full(document_count, -1 if signal is None else SIGNALS.index(signal), np.int64)
     faults, positions = np.zeros(document_count, np.int64), np.zeros(document_count, np.int64)
-    walker = walk_protobuf
+    walker = walk_json if encoding == "json" else walk_protobuf
     needed = walker(PLAN, tape, new_stack(), rows, buffer, bounds, signals, faults, positions)
     return Walk(buffer, bounds, tape, needed, rows, signals, faults, positions)

@@ -62,6 +62,16 @@ def store64(typing_context: Any, array: Any, index: Any, value: Any) -> Any:  # 
     return types.none(array, types.int64, types.uint64), generate
 
 
+@intrinsic
+def trailing_zeros(typing_context: Any, word: Any) -> Any:  # noqa: ARG001
+    """Number of zero bits below the lowest bit that is set, 64 if none is."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
 @kernel
 def first_bytes(word: int, count: int) -> int:
     """The word with all but its first `count` (1 to 8) bytes cleared."""
@@ -69,16 +79,16 @@ def first_bytes(word: int, count: int) -> int:
 
 
 @kernel
-def has_zero_byte(word: int) -> bool:
-    """Whether one of the eight bytes is zero."""
-    return ((word - _ONES) & ~word & _HIGH) != np.uint64(0)
+def _zero_bytes(word: int) -> int:
+    """The high bit of the first byte that is zero is set; bits below it are not."""
+    return (word - _ONES) & ~word & _HIGH
 
 
 @kernel
-def is_plain(word: int) -> bool:
-    """Whether none of the eight bytes is a quote, a backslash, a control character or beyond ASCII."""
-    special = has_zero_byte(word ^ _QUOTES) | has_zero_byte(word ^ _BACKSLASHES)
-    return not (special | (((word - _CONTROLS) | word) & _HIGH != np.uint64(0)))
+def first_special(word: int) -> int:
+    """Place (0 to 7) of the first quote, backslash or control character among eight bytes, 8 if there is none."""
+    special = _zero_bytes(word ^ _QUOTES) | _zero_bytes(word ^ _BACKSLASHES) | ((word - _CONTROLS) & ~word & _HIGH)
+    return trailing_zeros(special) >> 3
 
 
 @kernel
