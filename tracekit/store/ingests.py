@@ -65,6 +65,23 @@ class IngestWriter:
         self.ingest_id, self.counts = ingest_id, total
         return counts
 
+    def write_all(self, parts: Sequence[tuple[Batch, Iterable[Reject]]]) -> list[WriteCounts]:
+        """Store several batches as one whole ingest in one transaction, and return what became of each.
+
+        Beside each batch stand the faults found before decoding. Errors as `write`.
+        """
+        with self._database.writing, self._database.transaction() as cursor:
+            ingest_id = self._begin(cursor)
+            total, written = self.counts, []
+            for batch, rejects in parts:
+                counts = write_batch(cursor, batch, ingest_id=ingest_id)
+                counts = replace(counts, rejects=(*counts.rejects, *rejects))
+                written.append(counts)
+                total = _added(total, counts)
+            _save(cursor, ingest_id, total, format=self.format, error=None)
+        self.ingest_id, self.counts = ingest_id, total
+        return written
+
     def finish(self, *, error: str | None = None, rejects: Iterable[Reject] = ()) -> WriteCounts:
         """Close the row of this ingest, with `error` if it ended early, and return its counts."""
         total = _added(self.counts, WriteCounts(rejects=tuple(rejects)))
