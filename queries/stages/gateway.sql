@@ -1,0 +1,211 @@
+-- Operations of what stands before an engine: HTTP server spans and GenAI client spans of traces that call a
+-- language model, and the steps between them that gateways name (LiteLLM's names among them).
+--
+-- A trace calls a language model where a span is an engine's request, carries GenAI or OpenInference
+-- attributes, or serves a path of the OpenAI-like interfaces. All other traces are left to other mappings.
+--
+-- The own time of a GenAI client span, or of a client span below it, that waits for one remote span: before
+-- that span it is the way to the engine, after it the stream back. Without any span below, the whole call is
+-- the provider's. With several remote spans what lies between them is unexplained.
+--
+-- Reads batch_spans, batch_calls, first_token_events.
+-- Columns:
+--   span_row: the span.
+--   part: 0, the span itself; from 1, an operation inside it.
+--   stage: stage code.
+--   operation: name of the span; `edge:caller->callee` for the way to the engine.
+--   start_ns, end_ns: interval of a part, nanoseconds since the epoch; NULL is the edge of the span.
+--   placed_by: span whose clock start_ns and end_ns come from.
+--   source, quality: what a part rests on.
+--   vantage: gateway, or client where the call is the root of its trace.
+--   first_token_ns, last_token_ns: nanoseconds since the epoch. A stream that did not fail ends with its span.
+--   input_tokens, output_tokens: counts.
+--   model: name of the model.
+--   outcome: what the call itself says, NULL where it says nothing.
+WITH
+marked AS (
+    SELECT
+        * EXCLUDE (attributes),
+        kind = 3 AND coalesce(
+            attributes['gen_ai.operation.name'],
+            attributes['gen_ai.request.model'],
+            attributes['gen_ai.system'],
+            attributes['gen_ai.provider.name'],
+            attributes['llm.request.type']
+        ) IS NOT NULL
+        AND coalesce(
+            attributes['gen_ai.operation.name']::VARCHAR
+            NOT IN ('execute_tool', 'invoke_agent', 'create_agent'),
+            TRUE
+        )
+        OR coalesce(attributes['openinference.span.kind']::VARCHAR = 'LLM', FALSE) AS is_call,
+        kind = 2 AND coalesce(
+            attributes['http.request.method'],
+            attributes['http.method'],
+            attributes['http.response.status_code'],
+            attributes['http.status_code']
+        ) IS NOT NULL AS is_http_server,
+        kind = 2 AND coalesce(
+            regexp_matches(
+                coalesce(
+                    attributes['url.path']::VARCHAR,
+                    attributes['http.target']::VARCHAR,
+                    attributes['http.route']::VARCHAR
+                ),
+                '/(chat/completions|completions|responses|messages|embeddings|generate)([?]|$)'
+            ),
+            FALSE
+        ) AS serves_model,
+        TRY_CAST(
+            attributes['gen_ai.response.time_to_first_chunk'] AS DOUBLE
+        ) AS first_chunk_s,
+        TRY_CAST(
+            coalesce(
+                attributes['gen_ai.usage.input_tokens'],
+                attributes['gen_ai.usage.prompt_tokens'],
+                attributes['llm.token_count.prompt']
+            ) AS BIGINT
+        ) AS input_tokens,
+        TRY_CAST(
+            coalesce(
+                attributes['gen_ai.usage.output_tokens'],
+                attributes['gen_ai.usage.completion_tokens'],
+                attributes['llm.token_count.completion']
+            ) AS BIGINT
+        ) AS output_tokens,
+        coalesce(
+            attributes['gen_ai.response.model']::VARCHAR,
+            attributes['gen_ai.request.model']::VARCHAR,
+            attributes['llm.model_name']::VARCHAR
+        ) AS model,
+        coalesce(
+            attributes['gen_ai.response.finish_reasons']::VARCHAR,
+            attributes['llm.finish_reason']::VARCHAR
+        ) AS finish_reasons
+    FROM batch_spans
+),
+in_model_traces AS (
+    SELECT *
+    FROM marked
+    WHERE trace_no IN (
+        SELECT trace_no FROM marked WHERE is_call OR serves_model OR name = 'llm_request'
+    )
+),
+-- Many clients wrap the HTTP call in a client span of its own.
+transports AS (
+    SELECT transport.*
+    FROM in_model_traces AS transport
+    INNER JOIN in_model_traces AS caller
+        ON caller.trace_no = transport.trace_no AND caller.span_id = transport.parent_span_id
+    WHERE caller.is_call AND transport.kind = 3 AND NOT transport.is_call
+),
+calls AS (
+    SELECT * FROM in_model_traces WHERE is_call
+    UNION ALL
+    SELECT * FROM transports
+),
+reached AS (
+    SELECT
+        calls.*,
+        coalesce(batch_calls.remote_count, 0) AS remote_count,
+        coalesce(batch_calls.local_count, 0) AS local_count,
+        batch_calls.callee_row,
+        batch_calls.callee_service,
+        batch_calls.callee_start_ns,
+        batch_calls.callee_end_ns
+    FROM calls
+    LEFT JOIN batch_calls USING (span_row)
+),
+servers AS (
+    SELECT *
+    FROM in_model_traces
+    WHERE name != 'llm_request' AND NOT is_call
+        AND (is_http_server AND (parent_span_id IS NULL OR serves_model) OR name = 'Received Proxy Server Request')
+),
+gateway_steps AS (
+    SELECT
+        span_row,
+        name,
+        CASE
+            WHEN name = 'auth' OR name LIKE 'auth %' THEN 'gw.auth'
+            WHEN name LIKE 'guardrail%' OR name LIKE 'execute_guardrail%' THEN 'gw.guardrail'
+            WHEN name LIKE 'cache.get%' THEN 'gw.cache'
+            WHEN name = 'router' OR name LIKE 'route %' THEN 'gw.route'
+            WHEN name = 'proxy_pre_call' OR name LIKE 'redis.% rate_limits' THEN 'gw.ratelimit'
+        END AS stage
+    FROM in_model_traces
+    WHERE NOT is_call AND NOT is_http_server
+        AND span_row NOT IN (SELECT span_row FROM transports)
+),
+facts AS (
+    SELECT
+        facing.span_row,
+        CASE WHEN facing.is_call AND facing.parent_span_id IS NULL THEN 'client' ELSE 'gateway' END AS vantage,
+        coalesce(
+            first_token_events.first_token_ns,
+            CASE
+                WHEN facing.first_chunk_s BETWEEN 0 AND 1e9
+                    THEN facing.start_ns + round(facing.first_chunk_s * 1e9)::BIGINT
+            END
+        ) AS first_token_ns,
+        CASE
+            WHEN facing.is_call AND facing.status_code != 2 AND first_token_ns IS NOT NULL THEN facing.end_ns
+        END AS last_token_ns,
+        facing.input_tokens,
+        facing.output_tokens,
+        facing.model,
+        CASE
+            WHEN regexp_matches(facing.finish_reasons, 'abort|cancel') THEN 'aborted'
+            WHEN regexp_matches(facing.finish_reasons, 'error') THEN 'failed'
+            WHEN facing.finish_reasons IS NOT NULL OR facing.output_tokens > 0 THEN 'ok'
+        END AS outcome
+    FROM (SELECT * FROM in_model_traces WHERE is_call UNION ALL SELECT * FROM servers) AS facing
+    LEFT JOIN first_token_events USING (trace_id, span_id)
+)
+SELECT
+    reached.span_row,
+    0 AS part,
+    CASE WHEN reached.remote_count + reached.local_count = 0 THEN 'upstream' ELSE 'unattributed' END AS stage,
+    reached.name AS operation,
+    facts.* EXCLUDE (span_row)
+FROM reached
+LEFT JOIN facts USING (span_row)
+UNION ALL BY NAME
+SELECT
+    span_row,
+    1 AS part,
+    'net.dispatch' AS stage,
+    'edge:' || service_name || '->' || callee_service AS operation,
+    NULL::BIGINT AS start_ns,
+    callee_start_ns AS end_ns,
+    callee_row AS placed_by,
+    'gap' AS source,
+    'derived' AS quality
+FROM reached
+WHERE remote_count = 1
+UNION ALL BY NAME
+SELECT
+    span_row,
+    2 AS part,
+    'out.stream' AS stage,
+    name || '/stream' AS operation,
+    callee_end_ns AS start_ns,
+    NULL::BIGINT AS end_ns,
+    callee_row AS placed_by,
+    'gap' AS source,
+    'derived' AS quality
+FROM reached
+WHERE remote_count = 1
+UNION ALL BY NAME
+SELECT
+    servers.span_row,
+    0 AS part,
+    'gw.ingress' AS stage,
+    servers.name AS operation,
+    facts.* EXCLUDE (span_row)
+FROM servers
+LEFT JOIN facts USING (span_row)
+UNION ALL BY NAME
+SELECT span_row, 0 AS part, stage, name AS operation
+FROM gateway_steps
+WHERE stage IS NOT NULL

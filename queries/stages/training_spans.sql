@@ -1,0 +1,49 @@
+-- The spans of every attempt of a training job that has spans which are not in the units yet.
+--
+-- Spans of the job level (start, restore, the attempt itself) belong to no step, whatever step they name.
+--
+-- Made into the temporary table `training_spans`. Reads training_resources and the variable `built_through`.
+-- Columns:
+--   span_row: number of the span in base.spans; constant while a transaction lasts.
+--   trace_id, span_id, parent_span_id: ids as numbers.
+--   start_ns: start, nanoseconds since the epoch.
+--   job_id, attempt, rank, world_size: whose span it is.
+--   is_late: whether it is not in the units yet.
+--   is_job_level: whether it can belong to no step.
+--   own_step: number of the step that it names itself, NULL for none.
+WITH
+touched AS (
+    SELECT DISTINCT
+        training_resources.job_id,
+        training_resources.attempt
+    FROM base.spans
+    INNER JOIN training_resources USING (resource_id)
+    WHERE spans.ingest_id > getvariable('built_through')
+),
+senders AS (
+    SELECT training_resources.*
+    FROM training_resources
+    SEMI JOIN touched
+        ON touched.job_id IS NOT DISTINCT FROM training_resources.job_id
+        AND touched.attempt = training_resources.attempt
+)
+SELECT
+    spans.rowid AS span_row,
+    spans.trace_id,
+    spans.span_id,
+    spans.parent_span_id,
+    spans.start_ns,
+    senders.job_id,
+    senders.attempt,
+    senders.rank,
+    senders.world_size,
+    spans.ingest_id > getvariable('built_through') AS is_late,
+    coalesce(
+        spans.attributes['tracekit.stage']::VARCHAR IN ('init', 'checkpoint_load', 'attempt')
+        OR spans.attributes['tracekit.stage']::VARCHAR LIKE 'job.%'
+        AND spans.attributes['tracekit.stage']::VARCHAR NOT IN ('job.checkpoint_save', 'job.custom'),
+        FALSE
+    ) AS is_job_level,
+    TRY_CAST(spans.attributes['tracekit.step'] AS BIGINT) AS own_step
+FROM base.spans
+INNER JOIN senders USING (resource_id)

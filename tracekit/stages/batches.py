@@ -1,0 +1,103 @@
+"""Reads the traces of a batch from the store: their spans, what they are, how they hang together."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tracekit import queries
+from tracekit.partition import NO_WAIT, Forest, Skew, estimate_skew
+from tracekit.stages.clocks import CLIENT, SERVER, doubtful_hosts
+from tracekit.stages.exporters import map_spans, with_known_keys
+from tracekit.stages.requests import TraceBatch
+from tracekit.stages.spans import Spans
+
+_PRODUCER = 4
+_CONSUMER = 5
+
+
+def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
+    """Make `batch_spans` show the spans of a batch of `request_batches`, which start in a range of time."""
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE batch_traces AS "
+        "SELECT trace_id, trace_no FROM request_batches WHERE batch_no = $batch_no",
+        {"batch_no": batch_no},
+    )
+    cursor.execute(f"SET VARIABLE batch_first_ns = {first_ns}")
+    cursor.execute(f"SET VARIABLE batch_last_ns = {last_ns}")
+    cursor.execute("CREATE OR REPLACE TEMP VIEW batch_spans AS " + queries.text("stages/batch_spans"))
+
+
+def read_batch(
+    cursor: duckdb.DuckDBPyConnection, *, host_of: NDArray[np.int32], meanings: pl.DataFrame
+) -> TraceBatch:
+    """The batch that `select_batch` selected; `host_of` is the number of the host of each resource id."""
+    spans = Spans.from_table(_rows(cursor, queries.text("stages/batch_columns")).to_arrow())
+    keys = frozenset(_rows(cursor, queries.text("stages/batch_keys"))["key"])
+    calls = with_known_keys(queries.text("stages/batch_calls"), keys)
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_calls AS " + calls)
+    operations = map_spans(cursor, spans, keys)
+    forest, skew = _forest(cursor, spans, keys, host_of)
+    return TraceBatch(
+        spans=spans,
+        operations=operations,
+        forest=forest,
+        skew=skew,
+        outcomes=_outcomes(cursor, spans, keys),
+        meanings=meanings,
+    )
+
+
+def _rows(cursor: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFrame:
+    return cursor.sql(statement).pl()
+
+
+def _forest(
+    cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str], host_of: NDArray[np.int32]
+) -> tuple[Forest, Skew | None]:
+    host = doubtful_hosts(spans, host_of[spans.resource_id])
+    forest = Forest.from_columns(
+        key=spans.key,
+        parent=spans.parent,
+        missing_parent_id=spans.parent_span_id,
+        start_ns=spans.start_ns,
+        end_ns=spans.end_ns,
+        tiebreak=spans.span_id,
+        blocking=_blocking(cursor, spans, keys),
+        waits_for=_waits(cursor, spans),
+        host=host,
+        is_client=spans.kind == CLIENT,
+        is_server=spans.kind == SERVER,
+    )
+    return forest, estimate_skew(forest) if (host >= 0).any() else None
+
+
+def _blocking(
+    cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]
+) -> NDArray[np.bool_]:
+    """Consumers do not hold up the producer above them, nor does what says that it is asynchronous."""
+    handed_over = (spans.kind == _CONSUMER) & (spans.parent >= 0) & (spans.kind[spans.parent] == _PRODUCER)
+    blocking = ~handed_over
+    declared = _rows(cursor, with_known_keys(queries.text("stages/batch_async"), keys))
+    blocking[spans.rows_of(declared["span_row"].to_numpy())] = False
+    return blocking
+
+
+def _waits(cursor: duckdb.DuckDBPyConnection, spans: Spans) -> NDArray[np.int64]:
+    waits_for = np.full(spans.count, NO_WAIT, dtype=np.int64)
+    links = _rows(cursor, queries.text("stages/batch_waits"))
+    waits_for[spans.rows_of(links["span_row"].to_numpy())] = spans.rows_of(links["awaited_row"].to_numpy())
+    return waits_for
+
+
+def _outcomes(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]) -> pl.DataFrame:
+    """Outcomes that spans tell which may be the primary root of their trace."""
+    is_top = spans.parent < 0
+    has_top = np.bincount(spans.key, weights=is_top) > 0
+    candidates = np.flatnonzero(is_top | ~has_top[spans.key])
+    cursor.register("batch_roots", pl.DataFrame({"span_row": spans.span_row[candidates]}))
+    outcomes = _rows(cursor, with_known_keys(queries.text("stages/root_outcomes"), keys))
+    cursor.unregister("batch_roots")
+    return outcomes.select(pl.Series("row", spans.rows_of(outcomes["span_row"].to_numpy())), "outcome")

@@ -1,0 +1,122 @@
+"""Exclusive time of operations and of parts inside them, cut into the windows of their unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.partition import Partition
+from tracekit.partition.arrays import Array
+from tracekit.stages.exporters import Parts
+
+WINDOWS = 3
+"""Windows of a unit at most: to the first token, decode, after the last token."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exclusive:
+    """Exclusive nanoseconds by row (or part) and window: `span_ns[row, window]`, `part_ns[part, window]`.
+
+    Time of a part is not in the time of its span. Over the rows and parts of a key each window sums to its
+    length.
+    """
+
+    span_ns: NDArray[np.int64]
+    part_ns: NDArray[np.int64]
+
+
+class _Layout(NamedTuple):
+    """Cuts `[key, 0..3]` between windows; parts of row r are `first_part[r]` up to `first_part[r + 1]`."""
+
+    cut_ns: Array
+    first_part: Array
+    part_start_ns: Array
+    part_end_ns: Array
+
+
+def exclusive(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> Exclusive:
+    """Exclusive time of every row and part of the primary trees.
+
+    A part has the time of its span that lies in the part's interval and that no child owns. Parts of one
+    span follow each other: where two overlap the earlier one has the time. `cut_ns[key, w]` to
+    `cut_ns[key, w + 1]` is window `w` of the key.
+    """
+    shift_ns = division.shift_ns[parts.placed_by]
+    layout = _Layout(
+        cut_ns=cut_ns,
+        first_part=np.searchsorted(parts.row, np.arange(division.row_count + 1)),
+        part_start_ns=_shifted(parts.start_ns, shift_ns),
+        part_end_ns=_shifted(parts.end_ns, shift_ns),
+    )
+    _separate(layout.first_part, layout.part_start_ns, layout.part_end_ns)
+    result = Exclusive(
+        span_ns=np.zeros((division.row_count, WINDOWS), dtype=np.int64),
+        part_ns=np.zeros((len(parts.row), WINDOWS), dtype=np.int64),
+    )
+    _account(
+        division.key,
+        division.effective_parent,
+        division.is_primary,
+        division.window_start_ns,
+        division.window_end_ns,
+        layout,
+        result.span_ns,
+        result.part_ns,
+    )
+    return result
+
+
+def _shifted(times_ns: NDArray[np.int64], shift_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    # The open edges of a part stay where they are: adding to them would overflow.
+    is_open = (times_ns == np.iinfo(np.int64).min) | (times_ns == np.iinfo(np.int64).max)
+    return np.where(is_open, times_ns, times_ns + shift_ns)
+
+
+@numba.njit(cache=True, nogil=True)
+def _separate(first_part: Array, start_ns: Array, end_ns: Array) -> None:
+    for row in range(first_part.shape[0] - 1):
+        for part in range(first_part[row] + 1, first_part[row + 1]):
+            start_ns[part] = max(start_ns[part], end_ns[part - 1])
+            end_ns[part] = max(end_ns[part], start_ns[part])
+
+
+@numba.njit(cache=True, nogil=True)
+def _account(
+    key: Array,
+    parent: Array,
+    is_primary: Array,
+    window_start_ns: Array,
+    window_end_ns: Array,
+    layout: _Layout,
+    span_ns: Array,
+    part_ns: Array,
+) -> None:
+    for row in range(key.shape[0]):
+        start_ns, end_ns = window_start_ns[row], window_end_ns[row]
+        if not is_primary[row] or end_ns <= start_ns:
+            continue
+        for window in range(WINDOWS):
+            from_ns = max(start_ns, layout.cut_ns[key[row], window])
+            to_ns = min(end_ns, layout.cut_ns[key[row], window + 1])
+            if from_ns < to_ns:
+                _add(layout, span_ns, part_ns, row, window, from_ns, to_ns, 1)
+                if parent[row] >= 0:
+                    _add(layout, span_ns, part_ns, parent[row], window, from_ns, to_ns, -1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _add(
+    layout: _Layout, span_ns: Array, part_ns: Array, row: int, window: int, from_ns: int, to_ns: int, sign: int
+) -> None:
+    """Give (sign 1) or take (sign -1) an interval to a row, its parts first."""
+    rest_ns = to_ns - from_ns
+    for part in range(layout.first_part[row], layout.first_part[row + 1]):
+        inside_ns = min(to_ns, layout.part_end_ns[part]) - max(from_ns, layout.part_start_ns[part])
+        if inside_ns > 0:
+            part_ns[part, window] += sign * inside_ns
+            rest_ns -= inside_ns
+    span_ns[row, window] += sign * rest_ns

@@ -1,0 +1,165 @@
+"""From spans to operations: runs the mappings in `queries/stages`, the first that knows a span decides."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit import queries
+from tracekit.stages.codes import Codes
+from tracekit.stages.spans import Spans
+
+EXPORTERS = ("own", "vllm", "gateway", "generic")
+"""The mappings, in order of precedence: `queries/stages/<name>.sql`."""
+
+UNATTRIBUTED = "unattributed"
+STARTUP = "lifecycle.startup"
+MISSING = "<missing>"
+
+EARLIEST_NS = np.iinfo(np.int64).min
+LATEST_NS = np.iinfo(np.int64).max
+
+_FACTS = {
+    "vantage": pl.String,
+    "first_token_ns": pl.Int64,
+    "last_token_ns": pl.Int64,
+    "input_tokens": pl.Int64,
+    "output_tokens": pl.Int64,
+    "model": pl.String,
+    "outcome": pl.String,
+    "conflicts": pl.String,
+}
+_PARTS = {
+    "row": pl.Int64,
+    "stage": pl.Int32,
+    "operation": pl.Int32,
+    "source": pl.Int32,
+    "quality": pl.Int32,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "placed_by": pl.Int64,
+}
+_UNKNOWN = -1
+_ATTRIBUTE = re.compile(r"(?:\w+\.)?attributes\['([^']+)'\]")
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Operations inside spans that no span of their own shows, sorted by span row and start.
+
+    Columns: `row` (int64, row of the span), `stage`, `operation` (int32 codes), `start_ns`, `end_ns` (int64;
+    `EARLIEST_NS` and `LATEST_NS` stand for the edge of the span), `placed_by` (int64, row of the span whose
+    clock wrote the times), `source`, `quality` (int32 codes).
+    """
+
+    row: NDArray[np.int64]
+    stage: NDArray[np.int32]
+    operation: NDArray[np.int32]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    placed_by: NDArray[np.int64]
+    source: NDArray[np.int32]
+    quality: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Operations:
+    """What the spans of a batch are: stage and operation code of each row, parts, and facts on requests.
+
+    `facts` has a row a span that tells something about its request: `row` and the columns that the mappings
+    of engines and gateways describe.
+    """
+
+    codes: Codes
+    stage: NDArray[np.int32]
+    operation: NDArray[np.int32]
+    parts: Parts
+    facts: pl.DataFrame
+
+
+def with_known_keys(statement: str, keys: frozenset[str]) -> str:
+    """The statement with NULL in place of attributes that no span of the batch has.
+
+    DuckDB decodes all attributes of a row group to find that a key is in none of them.
+    """
+    return _ATTRIBUTE.sub(lambda use: use[0] if use[1] in keys else "NULL::VARIANT", statement)
+
+
+def map_spans(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]) -> Operations:
+    """Run every mapping on `batch_spans`, whose spans are `spans`; `keys` are their attributes' names."""
+    mapping = _Mapping(spans)
+    for exporter in EXPORTERS:
+        statement = with_known_keys(queries.text(f"stages/{exporter}"), keys)
+        mapping.add(cursor.sql(statement).to_arrow_table())
+    return mapping.operations()
+
+
+class _Mapping:
+    """Collects the rows of one mapping after the other."""
+
+    def __init__(self, spans: Spans) -> None:
+        self._spans = spans
+        self._codes = Codes()
+        for name in (UNATTRIBUTED, STARTUP, MISSING):
+            self._codes.code(name)
+        self._stage = np.full(spans.count, _UNKNOWN, dtype=np.int32)
+        self._operation = np.full(spans.count, _UNKNOWN, dtype=np.int32)
+        self._parts: list[pl.DataFrame] = []
+        self._facts: list[pl.DataFrame] = []
+
+    def add(self, rows: pa.Table) -> None:
+        """Take over what is said about spans that no earlier mapping knows."""
+        if not rows.num_rows:
+            return
+        at = self._spans.rows_of(rows["span_row"].to_numpy())
+        is_free = self._stage[at] == _UNKNOWN
+        is_span = rows["part"].to_numpy() == 0
+        if "start_ns" in rows.column_names:
+            self._add_parts(rows, at, is_free & ~is_span)
+        if "vantage" in rows.column_names:
+            self._add_facts(rows, at, is_free & is_span)
+        chosen = is_free & is_span
+        self._stage[at[chosen]] = self._codes.encode(rows["stage"])[chosen]
+        self._operation[at[chosen]] = self._codes.encode(rows["operation"])[chosen]
+
+    def _add_parts(self, rows: pa.Table, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> None:
+        frame = pl.DataFrame(rows.append_column("row", pa.array(at)).filter(pa.array(chosen)))
+        if "placed_by" not in frame.columns:
+            frame = frame.with_columns(placed_by=pl.lit(None, dtype=pl.Int64))
+        own_row = self._spans.span_row[frame["row"].to_numpy()]
+        placed_by = frame["placed_by"].fill_null(pl.Series(own_row)).to_numpy()
+        self._parts.append(
+            frame.select(
+                "row",
+                *(self._encoded(frame, name) for name in ("stage", "operation", "source", "quality")),
+                pl.col("start_ns").fill_null(EARLIEST_NS),
+                pl.col("end_ns").fill_null(LATEST_NS),
+                pl.Series("placed_by", self._spans.rows_of(placed_by)),
+            )
+        )
+
+    def _encoded(self, frame: pl.DataFrame, name: str) -> pl.Series:
+        return pl.Series(name, self._codes.encode(frame[name].to_arrow()))
+
+    def _add_facts(self, rows: pa.Table, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> None:
+        frame = pl.DataFrame(rows.append_column("row", pa.array(at)).filter(pa.array(chosen)))
+        known = [pl.col(name).cast(kind) for name, kind in _FACTS.items() if name in frame.columns]
+        self._facts.append(frame.filter(pl.col("vantage").is_not_null()).select("row", *known))
+
+    def operations(self) -> Operations:
+        """Everything taken over, parts in order."""
+        parts = pl.concat([pl.DataFrame(schema=_PARTS), *self._parts]).sort("row", "start_ns", "end_ns")
+        facts = pl.concat([pl.DataFrame(schema={"row": pl.Int64, **_FACTS}), *self._facts], how="diagonal")
+        return Operations(
+            codes=self._codes,
+            stage=self._stage,
+            operation=self._operation,
+            parts=Parts(**{name: parts[name].to_numpy() for name in _PARTS}),
+            facts=facts,
+        )

@@ -1,0 +1,92 @@
+"""The spans of a batch as columns, sorted by trace and span id, with the row of each one's parent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit.partition import PARENT_MISSING, PARENTLESS
+from tracekit.partition.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Spans of many keys (traces, or steps), one row each, sorted by key and span id.
+
+    Columns
+    -------
+    span_row : int64, number of the span in the store.
+    key : int64, dense number of the trace or step inside the batch.
+    span_id, parent_span_id : uint64; a parent of 0 is none.
+    parent : int64, row of the parent, `PARENTLESS` or `PARENT_MISSING`.
+    start_ns, end_ns : int64, nanoseconds since the epoch.
+    kind : uint8, OTLP span kind.
+    resource_id : uint32.
+    """
+
+    span_row: NDArray[np.int64]
+    key: NDArray[np.int64]
+    span_id: NDArray[np.uint64]
+    parent_span_id: NDArray[np.uint64]
+    parent: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    resource_id: NDArray[np.uint32]
+    by_span_row: NDArray[np.int64]
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> Spans:
+        """Spans from a table with the columns above without `parent`; `key` counts from the smallest."""
+        columns = {name: table[name].to_numpy() for name in table.column_names}
+        order = np.lexsort((columns["span_id"], columns["key"]))
+        columns = {name: column[order] for name, column in columns.items()}
+        key = columns.pop("key").astype(np.int64)
+        key -= key[0] if len(key) else 0
+        return cls(
+            key=key,
+            parent=_parent_rows(key, columns["span_id"], columns["parent_span_id"]),
+            by_span_row=np.argsort(columns["span_row"]),
+            **columns,
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of spans."""
+        return len(self.key)
+
+    def rows_of(self, span_row: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of spans by their numbers in the store; every one must be there."""
+        return self.by_span_row[np.searchsorted(self.span_row, span_row, sorter=self.by_span_row)]
+
+
+@numba.njit(cache=True, nogil=True)
+def _parent_rows(key: Array, span_id: Array, parent_span_id: Array) -> Array:
+    parent = np.empty(key.shape[0], dtype=np.int64)
+    first = 0
+    while first < key.shape[0]:
+        end = first
+        while end < key.shape[0] and key[end] == key[first]:
+            end += 1
+        for row in range(first, end):
+            parent[row] = _row_of(span_id, first, end, parent_span_id[row])
+        first = end
+    return parent
+
+
+@numba.njit(cache=True, nogil=True)
+def _row_of(span_id: Array, first: int, end: int, wanted: int) -> int:
+    if wanted == 0:
+        return PARENTLESS
+    low, high = first, end
+    while low < high:
+        middle = (low + high) // 2
+        if span_id[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and span_id[low] == wanted else PARENT_MISSING

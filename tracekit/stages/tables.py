@@ -1,0 +1,35 @@
+"""Writes units and their stages to the store."""
+
+from __future__ import annotations
+
+import duckdb
+import polars as pl
+
+from tracekit import queries
+from tracekit.stages.requests import UnitFrames
+
+
+def add_requests(cursor: duckdb.DuckDBPyConnection, frames: UnitFrames, *, first_ns: int, last_ns: int) -> int:
+    """Store requests whose spans start in a range of time; returns their number."""
+    first_unit_id = next_unit_id(cursor)
+    where = {"first_unit_id": first_unit_id, "first_ns": first_ns, "last_ns": last_ns}
+    insert(cursor, "add_requests", "new_units", frames.units, where)
+    insert(cursor, "add_unit_stages", "new_stages", frames.stages, {"first_unit_id": first_unit_id})
+    return frames.units.height
+
+
+def next_unit_id(cursor: duckdb.DuckDBPyConnection) -> int:
+    """The smallest number that no unit has or follows."""
+    statement = "SELECT coalesce(max(unit_id)::BIGINT, 0) + 1 FROM base.units"
+    return int(cursor.execute(statement).fetchall()[0][0])
+
+
+def insert(
+    cursor: duckdb.DuckDBPyConnection, name: str, table: str, frame: pl.DataFrame, parameters: dict[str, int]
+) -> None:
+    """Run `queries/stages/<name>.sql` with the frame as its registered table."""
+    cursor.register(table, frame)
+    try:
+        cursor.execute(queries.text(f"stages/{name}"), parameters)
+    finally:
+        cursor.unregister(table)

@@ -1,0 +1,141 @@
+"""Brings units and unit stages up to date with the spans that arrived."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit import queries
+from tracekit.errors import UsageError
+from tracekit.stages.batches import read_batch, select_batch
+from tracekit.stages.requests import UnitFrames, build_requests
+from tracekit.stages.tables import add_requests
+from tracekit.store import Database
+
+_SPANS_PER_TRACE = 10
+
+
+@dataclass(frozen=True)
+class UnitsUpdate:
+    """What one call of `update_units` did.
+
+    `built_through`: last ingest whose spans are in the units, None for an empty store; `requests` and
+    `steps`: units that were made, new ones and ones made anew; `replaced`: units that they took the place of.
+    """
+
+    built_through: int | None
+    requests: int
+    steps: int
+    replaced: int
+
+
+def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpdate:
+    """Compute the units of every trace and training step that has spans which are not in its units yet.
+
+    The units of a key are made anew from all its spans, the old ones deleted in the same transaction, so the
+    result does not depend on the order or the portions in which spans arrive. `batch_traces` is the number of
+    traces of ten spans that are in memory at a time. Raises `UsageError` for a batch of no traces and
+    `StoreError` where the store cannot be written.
+    """
+    if batch_traces < 1:
+        raise UsageError(f"batch_traces is {batch_traces}; give at least 1")
+    with database.transaction() as cursor:
+        built_through, newest = _progress(cursor)
+        if newest is None or built_through >= newest:
+            return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)
+        _collect_dirty(cursor, built_through, batch_traces * _SPANS_PER_TRACE)
+        replaced = _delete_old(cursor)
+        requests = _add_requests(cursor)
+        cursor.execute("DELETE FROM base.built_through")
+        cursor.execute("INSERT INTO base.built_through VALUES ($newest)", {"newest": newest})
+    return UnitsUpdate(built_through=newest, requests=requests, steps=0, replaced=replaced)
+
+
+def _progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int | None]:
+    """The last ingest that is in the units (-1 for none) and the newest one (None for an empty store)."""
+    built = _value(cursor, "SELECT coalesce(max(ingest_id)::BIGINT, -1) FROM base.built_through")
+    return built, _value(cursor, "SELECT max(ingest_id)::BIGINT FROM base.spans")
+
+
+def _value(cursor: duckdb.DuckDBPyConnection, statement: str) -> Any:  # noqa: ANN401 - whatever is selected
+    return cursor.execute(statement).fetchall()[0][0]
+
+
+def _make(cursor: duckdb.DuckDBPyConnection, table: str, **parameters: int) -> None:
+    """Make the temporary table that `queries/stages/<table>.sql` describes."""
+    statement = f"CREATE OR REPLACE TEMP TABLE {table} AS {queries.text(f'stages/{table}')}"
+    cursor.execute(statement, parameters or None)
+
+
+def _collect_dirty(cursor: duckdb.DuckDBPyConnection, built_through: int, batch_spans: int) -> None:
+    cursor.execute(f"SET VARIABLE built_through = {built_through}")
+    _make(cursor, "training_resources")
+    _make(cursor, "dirty_traces")
+    _make(cursor, "first_token_events")
+    _make(cursor, "wait_links")
+    _make(cursor, "request_batches", batch_spans=batch_spans)
+    _make(cursor, "training_spans")
+    _make(cursor, "step_members")
+    _make(cursor, "dirty_steps", batch_spans=batch_spans)
+
+
+def _delete_old(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Delete the units that are made anew, with all that hangs on them; returns their number."""
+    _make(cursor, "old_units")
+    replaced = _value(cursor, "SELECT count(*) FROM old_units")
+    if replaced:
+        for table in ("units", "unit_stages", "step_waits"):
+            cursor.execute(f"DELETE FROM base.{table} WHERE unit_id IN (SELECT unit_id FROM old_units)")
+    return replaced
+
+
+def _add_requests(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Read, build and store one batch of traces after the other; returns the number of requests.
+
+    Only this thread talks to the store: while it reads a batch, another thread builds the one before.
+    """
+    host_of = _host_of(cursor)
+    meanings = cursor.sql(queries.text("stages/window_stages")).pl()
+    added = 0
+    with ThreadPoolExecutor(max_workers=1) as builder:
+        building: _Building | None = None
+        for batch_no, first_ns, last_ns in _batches(cursor):
+            select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
+            batch = read_batch(cursor, host_of=host_of, meanings=meanings)
+            added += _store(cursor, building)
+            building = _Building(builder.submit(build_requests, batch), first_ns, last_ns)
+        added += _store(cursor, building)
+    return added
+
+
+class _Building(NamedTuple):
+    """A batch that another thread builds, and the range of time in which its spans start."""
+
+    frames: Future[UnitFrames]
+    first_ns: int
+    last_ns: int
+
+
+def _store(cursor: duckdb.DuckDBPyConnection, building: _Building | None) -> int:
+    if building is None:
+        return 0
+    frames = building.frames.result()
+    return add_requests(cursor, frames, first_ns=building.first_ns, last_ns=building.last_ns)
+
+
+def _batches(cursor: duckdb.DuckDBPyConnection) -> list[tuple[int, int, int]]:
+    """Number, earliest and latest start of the spans of each batch, in order."""
+    return cursor.execute(queries.text("stages/batch_ranges")).fetchall()
+
+
+def _host_of(cursor: duckdb.DuckDBPyConnection) -> NDArray[np.int32]:
+    """Number of the host of each resource id."""
+    hosts = cursor.sql(queries.text("stages/resource_hosts")).pl()
+    host_of = np.full(int(hosts["resource_id"].max() or 0) + 1, -1, dtype=np.int32)
+    host_of[hosts["resource_id"].to_numpy()] = hosts["host"].to_numpy()
+    return host_of
