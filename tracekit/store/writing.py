@@ -68,7 +68,7 @@ def write_batch(cursor: duckdb.DuckDBPyConnection, batch: Batch, *, ingest_id: i
         metric_points=points,
         logs=logs,
         duplicates=fates.duplicate_count + repeated_points + batch.logs.num_rows - logs,
-        rejects=(*_decoder_rejects(batch.rejects), *_conflicts(batch.spans, fates)),
+        rejects=(*decoder_rejects(batch.rejects), *_conflicts(batch.spans, fates)),
     )
 
 
@@ -106,7 +106,8 @@ def _insert(cursor: duckdb.DuckDBPyConnection, name: str, *, ingest_id: int, **t
     return int(stored[0][0])
 
 
-def _decoder_rejects(rejects: pa.Table) -> list[Reject]:
+def decoder_rejects(rejects: pa.Table) -> list[Reject]:
+    """The decoder's report (`tracekit.otlp.REJECTS`) as rejects."""
     return [
         Reject(
             kind=row["kind"],
