@@ -10,9 +10,13 @@ import pyarrow as pa
 
 from tracekit.otlp.attributes import Source
 from tracekit.otlp.containers import RECORDS_OF, RESOURCES, SCOPES, containers
+from tracekit.otlp.exemplars import EXEMPLARS
 from tracekit.otlp.fields import NAMES, PLAN, SIGNALS, Signal
 from tracekit.otlp.json_columns import number_texts
+from tracekit.otlp.logs import LOGS, log_tables
+from tracekit.otlp.metrics import METRIC_STREAMS, metric_tables
 from tracekit.otlp.pivot import pivot
+from tracekit.otlp.point_values import METRIC_HISTOGRAMS, METRIC_POINTS, METRIC_SUMMARIES
 from tracekit.otlp.reading import Reading, faults_of
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import REJECTS, RejectLog
@@ -21,12 +25,13 @@ from tracekit.otlp.walk import Encoding, Walk, walk
 
 SCHEMAS: dict[str, pa.Schema] = {
     "resources": RESOURCES, "scopes": SCOPES, "spans": SPANS, "span_events": SPAN_EVENTS, "span_links": SPAN_LINKS,
-    "rejects": REJECTS,
+    "metric_streams": METRIC_STREAMS, "metric_points": METRIC_POINTS, "metric_histograms": METRIC_HISTOGRAMS,
+    "metric_summaries": METRIC_SUMMARIES, "exemplars": EXEMPLARS, "logs": LOGS, "rejects": REJECTS,
 }  # fmt: skip
 """Columns of each table of a `Batch`."""
 
 _UNITS = ["Span", "Metric", "LogRecord"]
-_TABLES_OF = {"traces": trace_tables}
+_TABLES_OF = {"traces": trace_tables, "metrics": metric_tables, "logs": log_tables}
 _EMPTY = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
 
 
@@ -53,6 +58,12 @@ class Batch:
     spans: pa.Table
     span_events: pa.Table
     span_links: pa.Table
+    metric_streams: pa.Table
+    metric_points: pa.Table
+    metric_histograms: pa.Table
+    metric_summaries: pa.Table
+    exemplars: pa.Table
+    logs: pa.Table
     rejects: pa.Table
 
 

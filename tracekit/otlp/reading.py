@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,10 +28,10 @@ class Reading:
     faults: np.ndarray
     """Tape entries of the faults that the walker noted inside records."""
 
-    def verdict(self, record: str) -> Verdict:
-        """A verdict over a record type that holds the walker's faults inside each record."""
+    def verdict(self, record: str, *, outside: Iterable[str] = ()) -> Verdict:
+        """A verdict over a record type that holds the walker's faults in each record, but none inside others."""
         verdict = self.open_verdict(record)
-        faults, rows = self._faults_inside(self.rows.entries(record))
+        faults, rows = self._faults_inside(self.rows.entries(record), self.loose_faults(outside))
         faults, rows = faults[::-1], rows[::-1]  # where a row has several, the first is assigned last and stays
         verdict.reason[rows] = self.source.tape["aux"][faults] >> 16
         verdict.code[rows] = self.source.tape["aux"][faults] & 0xFFFF
@@ -41,17 +42,19 @@ class Reading:
         """A verdict over a record type that holds nothing yet."""
         return Verdict.of(self.source.tape["value"][self.rows.entries(record)])
 
-    def _faults_inside(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows = np.searchsorted(entries, self.faults, side="right") - 1
-        inside = (rows >= 0) & (self.faults < self.source.tape["aux"][entries[rows]]) if len(entries) else rows >= 0
-        return self.faults[inside], rows[inside]
+    def _faults_inside(self, entries: np.ndarray, faults: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The faults inside the records at sorted tape entries, and the row of each."""
+        rows = np.searchsorted(entries, faults, side="right") - 1
+        inside = rows >= 0
+        inside[inside] = faults[inside] < self.source.tape["aux"][entries[rows[inside]]]
+        return faults[inside], rows[inside]
 
-    def loose_faults(self, units: list[str]) -> np.ndarray:
+    def loose_faults(self, records: Iterable[str]) -> np.ndarray:
         """Tape entries of the faults that lie in none of the records of these types."""
-        loose = np.ones(len(self.faults), np.bool_)
-        for record in units:
-            loose &= ~np.isin(self.faults, self._faults_inside(self.rows.entries(record))[0])
-        return self.faults[loose]
+        loose = self.faults
+        for record in records:
+            loose = np.setdiff1d(loose, self._faults_inside(self.rows.entries(record), loose)[0])
+        return loose
 
     def text(self, field: str, verdict: Verdict, *, is_valid: np.ndarray | None = None) -> pa.ChunkedArray:
         """A string field as a column; rows whose text is not UTF-8 are rejected."""
@@ -129,3 +132,18 @@ class Reading:
 def faults_of(tape: np.ndarray, entry_count: int) -> np.ndarray:
     """Tape entries of the faults inside records."""
     return np.flatnonzero(tape["code"][:entry_count] == FAULT)
+
+
+def kept_rows(table: pa.Table, is_kept: np.ndarray) -> pa.Table:
+    """The rows that are kept; the same table if all are."""
+    return table if is_kept.all() else table.filter(pa.array(is_kept))
+
+
+def condemn_parents(
+    parents_verdict: Verdict, verdict: Verdict, parents: np.ndarray, *, rows: np.ndarray | None = None
+) -> None:
+    """Rejects the records that hold a rejected row (of `rows`, if given): a record is stored whole or not at all."""
+    rejected = np.flatnonzero(verdict.reason) if rows is None else rows[verdict.reason[rows] > 0]
+    pairs = verdict.reason[rejected].astype(np.int64) << 16 | verdict.code[rejected]
+    for pair in np.unique(pairs):
+        parents_verdict.reject(parents[rejected[pairs == pair]], Reason(int(pair >> 16)), int(pair & 0xFFFF))

@@ -55,6 +55,12 @@ class Verdict:
         self.reason[rows] = reason
         self.code[rows] = code
 
+    def inherit(self, outer: Verdict, parents: np.ndarray) -> None:
+        """Rejects the rows whose parent row is rejected in `outer`, for the same reason."""
+        rows = np.flatnonzero((self.reason == 0) & (outer.reason[parents] != 0))
+        self.reason[rows] = outer.reason[parents[rows]]
+        self.code[rows] = outer.code[parents[rows]]
+
     @property
     def is_kept(self) -> np.ndarray:
         """`[row]`: whether the row is stored."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tracekit.otlp import columns
 from tracekit.otlp.containers import Containers
 from tracekit.otlp.fields import CODE
-from tracekit.otlp.reading import Reading
+from tracekit.otlp.reading import Reading, condemn_parents, kept_rows
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import Verdict
 
@@ -53,11 +53,6 @@ def trace_tables(reading: Reading, around: Containers, *, first_resource: int, f
     notes.write()
     spans = pa.table([span_columns[name] for name in SPANS.names], schema=SPANS)
     return {"spans": kept_rows(spans, verdict.is_kept), "span_events": events, "span_links": links}
-
-
-def kept_rows(table: pa.Table, is_kept: np.ndarray) -> pa.Table:
-    """The rows that are kept; the same table if all are."""
-    return table if is_kept.all() else table.filter(pa.array(is_kept))
 
 
 class _Notes:
@@ -149,14 +144,6 @@ def _links(reading: Reading, spans: Verdict, notes: _Notes) -> pa.Table:
         positions=verdict.position[bad],
     )  # fmt: skip
     return _children(found, SPAN_LINKS, parents, spans, ~wrong)
-
-
-def condemn_parents(parents_verdict: Verdict, verdict: Verdict, parents: np.ndarray) -> None:
-    """Rejects the records that hold a rejected row: a record is stored whole or not at all."""
-    rejected = np.flatnonzero(verdict.reason)
-    pairs = verdict.reason[rejected].astype(np.int64) << 16 | verdict.code[rejected]
-    for pair in np.unique(pairs):
-        parents_verdict.reject(parents[rejected[pairs == pair]], Reason(int(pair >> 16)), int(pair & 0xFFFF))
 
 
 def _children(
