@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from tracekit import queries
 from tracekit.partition import NO_WAIT, Forest, Skew, estimate_skew
 from tracekit.stages.clocks import CLIENT, SERVER, doubtful_hosts
-from tracekit.stages.exporters import map_spans, with_known_keys
+from tracekit.stages.exporters import STEP_EXPORTERS, map_spans, with_known_keys
 from tracekit.stages.requests import TraceBatch
 from tracekit.stages.spans import Spans
+from tracekit.stages.steps import StepBatch
 
 _PRODUCER = 4
 _CONSUMER = 5
@@ -25,20 +26,17 @@ def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: 
         "SELECT trace_id, trace_no FROM request_batches WHERE batch_no = $batch_no",
         {"batch_no": batch_no},
     )
-    cursor.execute(f"SET VARIABLE batch_first_ns = {first_ns}")
-    cursor.execute(f"SET VARIABLE batch_last_ns = {last_ns}")
-    cursor.execute("CREATE OR REPLACE TEMP VIEW batch_spans AS " + queries.text("stages/batch_spans"))
+    _show(cursor, "batch_spans", first_ns, last_ns)
 
 
 def read_batch(
     cursor: duckdb.DuckDBPyConnection, *, host_of: NDArray[np.int32], meanings: pl.DataFrame
 ) -> TraceBatch:
     """The batch that `select_batch` selected; `host_of` is the number of the host of each resource id."""
-    spans = Spans.from_table(_rows(cursor, queries.text("stages/batch_columns")).to_arrow())
-    keys = frozenset(_rows(cursor, queries.text("stages/batch_keys"))["key"])
+    spans, keys = _spans(cursor)
     calls = with_known_keys(queries.text("stages/batch_calls"), keys)
     cursor.execute("CREATE OR REPLACE TEMP TABLE batch_calls AS " + calls)
-    operations = map_spans(cursor, spans, keys)
+    operations = map_spans(cursor, spans, keys=keys)
     forest, skew = _forest(cursor, spans, keys, host_of)
     return TraceBatch(
         spans=spans,
@@ -48,6 +46,39 @@ def read_batch(
         outcomes=_outcomes(cursor, spans, keys),
         meanings=meanings,
     )
+
+
+def select_step_batch(
+    cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int
+) -> None:
+    """Make `batch_spans` show the spans of a batch of `dirty_steps`, which start in a range of time."""
+    members = "CREATE OR REPLACE TEMP TABLE batch_members AS " + queries.text("stages/batch_members")
+    cursor.execute(members, {"batch_no": batch_no})
+    _show(cursor, "step_batch_spans", first_ns, last_ns)
+
+
+def read_step_batch(cursor: duckdb.DuckDBPyConnection) -> StepBatch:
+    """The batch that `select_step_batch` selected."""
+    spans, keys = _spans(cursor)
+    told = _rows(cursor, with_known_keys(queries.text("stages/step_spans"), keys))
+    in_order = np.argsort(spans.rows_of(told["span_row"].to_numpy()))
+    return StepBatch(
+        spans=spans,
+        operations=map_spans(cursor, spans, keys=keys, exporters=STEP_EXPORTERS),
+        told=told[in_order],
+    )
+
+
+def _show(cursor: duckdb.DuckDBPyConnection, query: str, first_ns: int, last_ns: int) -> None:
+    cursor.execute(f"SET VARIABLE batch_first_ns = {first_ns}")
+    cursor.execute(f"SET VARIABLE batch_last_ns = {last_ns}")
+    cursor.execute("CREATE OR REPLACE TEMP VIEW batch_spans AS " + queries.text(f"stages/{query}"))
+
+
+def _spans(cursor: duckdb.DuckDBPyConnection) -> tuple[Spans, frozenset[str]]:
+    """The spans of `batch_spans` and the names of their attributes."""
+    spans = Spans.from_table(cursor.sql(queries.text("stages/batch_columns")).to_arrow_table())
+    return spans, frozenset(_rows(cursor, queries.text("stages/batch_keys"))["key"])
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFrame:

@@ -16,7 +16,10 @@ from tracekit.stages.codes import Codes
 from tracekit.stages.spans import Spans
 
 EXPORTERS = ("own", "vllm", "gateway", "generic")
-"""The mappings, in order of precedence: `queries/stages/<name>.sql`."""
+"""The mappings of traces, in order of precedence: `queries/stages/<name>.sql`."""
+
+STEP_EXPORTERS = ("own", "unlabelled")
+"""The mappings of training steps."""
 
 UNATTRIBUTED = "unattributed"
 STARTUP = "lifecycle.startup"
@@ -91,10 +94,16 @@ def with_known_keys(statement: str, keys: frozenset[str]) -> str:
     return _ATTRIBUTE.sub(lambda use: use[0] if use[1] in keys else "NULL::VARIANT", statement)
 
 
-def map_spans(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]) -> Operations:
-    """Run every mapping on `batch_spans`, whose spans are `spans`; `keys` are their attributes' names."""
+def map_spans(
+    cursor: duckdb.DuckDBPyConnection,
+    spans: Spans,
+    *,
+    keys: frozenset[str],
+    exporters: tuple[str, ...] = EXPORTERS,
+) -> Operations:
+    """Run the mappings on `batch_spans`, whose spans are `spans`; `keys` are the names of their attributes."""
     mapping = _Mapping(spans)
-    for exporter in EXPORTERS:
+    for exporter in exporters:
         statement = with_known_keys(queries.text(f"stages/{exporter}"), keys)
         mapping.add(cursor.sql(statement).to_arrow_table())
     return mapping.operations()

@@ -7,6 +7,7 @@ import polars as pl
 
 from tracekit import queries
 from tracekit.stages.requests import UnitFrames
+from tracekit.stages.steps import StepFrames
 
 
 def add_requests(cursor: duckdb.DuckDBPyConnection, frames: UnitFrames, *, first_ns: int, last_ns: int) -> int:
@@ -15,6 +16,16 @@ def add_requests(cursor: duckdb.DuckDBPyConnection, frames: UnitFrames, *, first
     where = {"first_unit_id": first_unit_id, "first_ns": first_ns, "last_ns": last_ns}
     insert(cursor, "add_requests", "new_units", frames.units, where)
     insert(cursor, "add_unit_stages", "new_stages", frames.stages, {"first_unit_id": first_unit_id})
+    return frames.units.height
+
+
+def add_steps(cursor: duckdb.DuckDBPyConnection, frames: StepFrames, *, first_ns: int, last_ns: int) -> int:
+    """Store steps whose spans start in a range of time; returns their number."""
+    first_unit_id = next_unit_id(cursor)
+    where = {"first_unit_id": first_unit_id, "first_ns": first_ns, "last_ns": last_ns}
+    insert(cursor, "add_steps", "new_units", frames.units, where)
+    insert(cursor, "add_unit_stages", "new_stages", frames.stages, {"first_unit_id": first_unit_id})
+    insert(cursor, "add_step_waits", "new_waits", frames.waits, {"first_unit_id": first_unit_id})
     return frames.units.height
 
 

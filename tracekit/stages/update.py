@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from tracekit import queries
 from tracekit.errors import UsageError
-from tracekit.stages.batches import read_batch, select_batch
+from tracekit.stages.batches import read_batch, read_step_batch, select_batch, select_step_batch
 from tracekit.stages.requests import UnitFrames, build_requests
-from tracekit.stages.tables import add_requests
+from tracekit.stages.steps import build_steps
+from tracekit.stages.tables import add_requests, add_steps
 from tracekit.store import Database
 
 _SPANS_PER_TRACE = 10
@@ -51,9 +52,10 @@ def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpda
         _collect_dirty(cursor, built_through, batch_traces * _SPANS_PER_TRACE)
         replaced = _delete_old(cursor)
         requests = _add_requests(cursor)
+        steps = _add_steps(cursor)
         cursor.execute("DELETE FROM base.built_through")
         cursor.execute("INSERT INTO base.built_through VALUES ($newest)", {"newest": newest})
-    return UnitsUpdate(built_through=newest, requests=requests, steps=0, replaced=replaced)
+    return UnitsUpdate(built_through=newest, requests=requests, steps=steps, replaced=replaced)
 
 
 def _progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int | None]:
@@ -104,7 +106,7 @@ def _add_requests(cursor: duckdb.DuckDBPyConnection) -> int:
     added = 0
     with ThreadPoolExecutor(max_workers=1) as builder:
         building: _Building | None = None
-        for batch_no, first_ns, last_ns in _batches(cursor):
+        for batch_no, first_ns, last_ns in _batches(cursor, "batch_ranges"):
             select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
             batch = read_batch(cursor, host_of=host_of, meanings=meanings)
             added += _store(cursor, building)
@@ -128,9 +130,19 @@ def _store(cursor: duckdb.DuckDBPyConnection, building: _Building | None) -> int
     return add_requests(cursor, frames, first_ns=building.first_ns, last_ns=building.last_ns)
 
 
-def _batches(cursor: duckdb.DuckDBPyConnection) -> list[tuple[int, int, int]]:
+def _add_steps(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Build and store one batch of training steps after the other; returns the number of units."""
+    added = 0
+    for batch_no, first_ns, last_ns in _batches(cursor, "step_ranges"):
+        select_step_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
+        frames = build_steps(read_step_batch(cursor))
+        added += add_steps(cursor, frames, first_ns=first_ns, last_ns=last_ns)
+    return added
+
+
+def _batches(cursor: duckdb.DuckDBPyConnection, query: str) -> list[tuple[int, int, int]]:
     """Number, earliest and latest start of the spans of each batch, in order."""
-    return cursor.execute(queries.text("stages/batch_ranges")).fetchall()
+    return cursor.execute(queries.text(f"stages/{query}")).fetchall()
 
 
 def _host_of(cursor: duckdb.DuckDBPyConnection) -> NDArray[np.int32]:

@@ -1,0 +1,13 @@
+-- The batches of training steps and the range of time in which their spans start.
+--
+-- Reads dirty_steps.
+-- Columns:
+--   batch_no: number of the batch.
+--   first_ns, last_ns: earliest and latest start of its spans, nanoseconds since the epoch.
+SELECT
+    batch_no,
+    min(first_ns) AS first_ns,
+    max(last_ns) AS last_ns
+FROM dirty_steps
+GROUP BY batch_no
+ORDER BY batch_no
