@@ -1,4 +1,4 @@
-"""The additive split of a tail's excess, one bar a stage."""
+"""The additive split of a tail's excess, one bar a stage or a cause."""
 
 from __future__ import annotations
 
@@ -29,24 +29,61 @@ def excess_by_stage(stages: pl.DataFrame, *, culprit: str | None = None) -> alt.
     would say. Intervals have whiskers, stages that are not significant are faded, and the `culprit` has
     its figures in the accent colour. A click selects a stage (parameter `stage`).
     """
-    unit, unit_ns = axis_unit(_longest_ns(stages))
-    rows = _rows(stages, unit_ns=unit_ns, culprit=culprit)
-    base = alt.Chart(rows, height={"step": _ROW_PIXELS}).encode(y=_stage_axis(rows))
-    layers = [_zero_line(), _bars(base, rows, unit=unit), _whiskers(base)]
+    is_culprit = pl.col("stage") == pl.lit(culprit or "")
+    return _bar_chart(stages.with_columns(pl.col("stage").alias("bar"), is_culprit.alias("is_culprit")))
+
+
+def excess_by_cause(causes: pl.DataFrame) -> alt.LayerChart:
+    """Horizontal bars of the waiting for other ranks, by the rank waited for and what it was doing meanwhile.
+
+    `causes` has one row a cause: `culprit_rank` (null where nobody can be named), `culprit_stage`,
+    `culprit_operation` and `excess_ns`. The largest cause with a name has its figures in the accent
+    colour; bars have the colour of the culprit's stage. No intervals: the split of the waiting is exact
+    for these steps.
+    """
+    whole = pl.col("excess_ns").sum()
+    rank = pl.format("rank {}", "culprit_rank").fill_null("nobody")
+    rows = causes.select(
+        pl.concat_str(rank, pl.lit(" · "), "culprit_operation").alias("bar"),
+        pl.col("culprit_stage").alias("stage"),
+        rank.alias("owner"),
+        "excess_ns",
+        pl.when(whole != 0).then(pl.col("excess_ns") / whole).alias("share"),
+        pl.lit(None, dtype=pl.Int64).alias("low_ns"),
+        pl.lit(None, dtype=pl.Int64).alias("high_ns"),
+        pl.lit(None, dtype=pl.Boolean).alias("significant"),
+        _is_largest_named().alias("is_culprit"),
+    )
+    return _bar_chart(rows)
+
+
+def _is_largest_named() -> pl.Expr:
+    named = pl.when(pl.col("culprit_rank").is_not_null()).then("excess_ns")
+    return ((named == named.max()) & (named > 0)).fill_null(value=False)
+
+
+def _bar_chart(parts: pl.DataFrame) -> alt.LayerChart:
+    unit, unit_ns = axis_unit(_longest_ns(parts))
+    rows = _rows(parts, unit_ns=unit_ns)
+    base = alt.Chart(rows, height={"step": _ROW_PIXELS}).encode(y=_bar_axis(rows))
+    layers = [_zero_line(), _bars(base, rows, unit=unit)]
+    if rows["low"].count():
+        layers.append(_whiskers(base))
     if "alternative" in rows.columns:
         layers.append(_alternative_marks(base))
     return alt.layer(*layers, _labels(base)).configure_view(strokeWidth=0)
 
 
-def _longest_ns(stages: pl.DataFrame) -> int:
-    values = [value for name in _MEASURES if name in stages.columns for value in stages[name].to_list()]
+def _longest_ns(parts: pl.DataFrame) -> int:
+    values = [value for name in _MEASURES if name in parts.columns for value in parts[name].to_list()]
     return max((abs(value) for value in values if value is not None), default=0)
 
 
-def _rows(stages: pl.DataFrame, *, unit_ns: int, culprit: str | None) -> pl.DataFrame:
+def _rows(parts: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
     """Rows ready to draw: values in the axis unit, and texts for labels and tooltips."""
-    shown = {name: short for name, short in _MEASURES.items() if name in stages.columns}
-    rows = stages.sort("excess_ns", "stage", descending=[True, False]).select(
+    shown = {name: short for name, short in _MEASURES.items() if name in parts.columns}
+    rows = parts.sort("excess_ns", "bar", descending=[True, False]).select(
+        "bar",
         "stage",
         "owner",
         *((pl.col(name) / unit_ns).alias(short) for name, short in shown.items()),
@@ -55,11 +92,13 @@ def _rows(stages: pl.DataFrame, *, unit_ns: int, culprit: str | None) -> pl.Data
         _text("share", share_text).fill_null("–").alias("percent"),
         _interval().alias("interval"),
         _certainty().alias("certainty"),
-        (pl.col("stage") == (culprit or "")).alias("is_culprit"),
+        "is_culprit",
     )
     return rows.with_columns(
         pl.concat_str("amount", pl.lit("  ·  "), "percent").alias("label"),
-        pl.max_horizontal("excess", "high", pl.lit(0.0)).alias("label_at"),
+        pl.max_horizontal(pl.lit(0.0), "excess", "high", *({"alternative"} & set(rows.columns))).alias(
+            "label_at"
+        ),
     )
 
 
@@ -77,9 +116,9 @@ def _text(column: str, render: Callable[[Any], str]) -> pl.Expr:
     return pl.col(column).map_elements(render, return_dtype=pl.String)
 
 
-def _stage_axis(rows: pl.DataFrame) -> alt.Y:
+def _bar_axis(rows: pl.DataFrame) -> alt.Y:
     axis = alt.Axis(labelLimit=260, ticks=False, domain=False, labelPadding=8)
-    return alt.Y("stage:N", sort=rows["stage"].to_list(), title=None, axis=axis)
+    return alt.Y("bar:N", sort=rows["bar"].to_list(), title=None, axis=axis)
 
 
 def _zero_line() -> alt.Chart:

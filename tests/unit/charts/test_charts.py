@@ -72,6 +72,24 @@ def test_the_other_rule_is_drawn_where_it_is_known() -> None:
     assert rows_of(charts.excess_by_stage(both), "alternative")[0]["alternative_exact"] == "206,000,061 ns"
 
 
+def test_the_largest_cause_that_has_a_name_is_the_culprit() -> None:
+    """Waiting that nobody can be charged with is drawn, but it is nobody's fault."""
+    causes = pl.DataFrame(
+        {
+            "culprit_rank": [None, 2, 2],
+            "culprit_stage": ["unattributed", "step.data_load", "step.compute"],
+            "culprit_operation": ["", "data_load", "forward"],
+            "excess_ns": [90_000_000, 60_000_000, -10_000_000],
+        }
+    )
+    rows = rows_of(charts.excess_by_cause(causes), "excess")
+    assert [(row["bar"], row["stage"], row["excess"], row["is_culprit"]) for row in rows] == [
+        ("nobody · ", "unattributed", 90.0, False),
+        ("rank 2 · data_load", "step.data_load", 60.0, True),
+        ("rank 2 · forward", "step.compute", -10.0, False),
+    ]
+
+
 def test_a_stage_can_be_chosen_by_its_bar() -> None:
     """The selection is called `stage` and carries the stage's code."""
     parameters = charts.excess_by_stage(STAGES).to_dict()["params"]
