@@ -97,7 +97,7 @@ def _rows(bins: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
 def _value_axis(edges: np.ndarray, *, unit_ns: int, title: str) -> alt.X:
     domain = [float(edges[0] / unit_ns), float(edges[-1] / unit_ns)]
     scale = alt.Scale(type="log" if _is_wide(*domain) else "linear", domain=domain, nice=False)
-    return alt.X("low:Q", title=title, scale=scale, axis=alt.Axis(grid=False, tickCount=8, format="~g"))
+    return alt.X("low:Q", title=title, scale=scale, axis=alt.Axis(grid=False, tickCount=8, format=".3~r"))
 
 
 def _bars(rows: pl.DataFrame, *, axis: alt.X) -> alt.Chart:

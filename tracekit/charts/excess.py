@@ -12,6 +12,7 @@ from tracekit.charts.colours import ACCENT, NEUTRAL, colour_scale
 from tracekit.charts.durations import axis_unit, duration_text, exact_text, share_text
 
 _ROW_PIXELS = 30
+_SMALL_SHARE = 0.01
 _MEASURES = {
     "excess_ns": "excess",
     "low_ns": "low",
@@ -37,29 +38,48 @@ def excess_by_cause(causes: pl.DataFrame) -> alt.LayerChart:
     """Horizontal bars of the waiting for other ranks, by the rank waited for and what it was doing meanwhile.
 
     `causes` has one row a cause: `culprit_rank` (null where nobody can be named), `culprit_stage`,
-    `culprit_operation` and `excess_ns`. The largest cause with a name has its figures in the accent
-    colour; bars have the colour of the culprit's stage. No intervals: the split of the waiting is exact
-    for these steps.
+    `culprit_operation` and `excess_ns`. Causes of less than 1 % of the whole each are one bar, which
+    says how many they are, so that the bars still sum to the whole. The largest cause with a name has
+    its figures in the accent colour; bars have the colour of the culprit's stage. No intervals: the
+    split of the waiting is exact for these steps.
     """
-    whole = pl.col("excess_ns").sum()
     rank = pl.format("rank {}", "culprit_rank").fill_null("nobody")
     rows = causes.select(
         pl.concat_str(rank, pl.lit(" · "), "culprit_operation").alias("bar"),
         pl.col("culprit_stage").alias("stage"),
         rank.alias("owner"),
         "excess_ns",
-        pl.when(whole != 0).then(pl.col("excess_ns") / whole).alias("share"),
-        pl.lit(None, dtype=pl.Int64).alias("low_ns"),
-        pl.lit(None, dtype=pl.Int64).alias("high_ns"),
-        pl.lit(None, dtype=pl.Boolean).alias("significant"),
         _is_largest_named().alias("is_culprit"),
     )
-    return _bar_chart(rows)
+    whole_ns = causes["excess_ns"].sum()
+    return _bar_chart(
+        _small_ones_together(rows).with_columns(
+            (pl.col("excess_ns") / whole_ns if whole_ns else pl.lit(None, dtype=pl.Float64)).alias("share"),
+            pl.lit(None, dtype=pl.Int64).alias("low_ns"),
+            pl.lit(None, dtype=pl.Int64).alias("high_ns"),
+            pl.lit(None, dtype=pl.Boolean).alias("significant"),
+        )
+    )
 
 
 def _is_largest_named() -> pl.Expr:
     named = pl.when(pl.col("culprit_rank").is_not_null()).then("excess_ns")
     return ((named == named.max()) & (named > 0)).fill_null(value=False)
+
+
+def _small_ones_together(rows: pl.DataFrame) -> pl.DataFrame:
+    is_small = pl.col("excess_ns").abs() < _SMALL_SHARE * pl.col("excess_ns").abs().sum()
+    small = rows.filter(is_small)
+    if small.height < 2:
+        return rows
+    together = small.select(
+        pl.format("{} others", pl.len()).alias("bar"),
+        pl.lit("unattributed").alias("stage"),
+        pl.lit("several").alias("owner"),
+        pl.col("excess_ns").sum(),
+        pl.lit(value=False).alias("is_culprit"),
+    )
+    return pl.concat([rows.filter(~is_small), together])
 
 
 def _bar_chart(parts: pl.DataFrame) -> alt.LayerChart:
@@ -166,7 +186,7 @@ def _alternative_marks(base: alt.Chart) -> alt.Chart:
 
 
 def _labels(base: alt.Chart) -> alt.Chart:
-    return base.mark_text(align="left", dx=8, fontSize=12).encode(
+    return base.mark_text(align="left", dx=12, fontSize=12).encode(
         x="label_at:Q",
         text="label:N",
         color=alt.when(alt.datum.is_culprit).then(alt.value(ACCENT)).otherwise(alt.value(NEUTRAL)),

@@ -21,7 +21,7 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
     stacked = _stacked(windows, order=heaviest)
     unit, unit_ns = axis_unit(int(max(stacked["top_ns"].to_list(), default=0)))
     domain, colours = colour_scale(heaviest)
-    legend = alt.Legend(orient="bottom", title=None, columns=4, labelLimit=180)
+    legend = alt.Legend(orient="bottom", title=None, columns=3, labelLimit=180)
     return (
         alt.Chart(_rows(stacked, unit_ns=unit_ns), height=_HEIGHT_PIXELS)
         .mark_rect(stroke=None)

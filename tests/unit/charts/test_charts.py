@@ -90,6 +90,23 @@ def test_the_largest_cause_that_has_a_name_is_the_culprit() -> None:
     ]
 
 
+def test_small_causes_are_one_bar_that_says_how_many() -> None:
+    """The bars still sum to the whole."""
+    causes = pl.DataFrame(
+        {
+            "culprit_rank": [0, 1, 2, 3],
+            "culprit_stage": ["step.compute"] * 4,
+            "culprit_operation": ["forward"] * 4,
+            "excess_ns": [1_000_000, 3_000, -1_000, 2_000],
+        }
+    )
+    rows = rows_of(charts.excess_by_cause(causes), "excess")
+    assert [(row["bar"], row["excess_exact"]) for row in rows] == [
+        ("rank 0 · forward", "1,000,000 ns"),
+        ("3 others", "4,000 ns"),
+    ]
+
+
 def test_a_stage_can_be_chosen_by_its_bar() -> None:
     """The selection is called `stage` and carries the stage's code."""
     parameters = charts.excess_by_stage(STAGES).to_dict()["params"]
