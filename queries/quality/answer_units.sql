@@ -12,12 +12,6 @@
 --   incomplete_count: units with spans whose parent is missing.
 --   conflict_count: units with impossible values that were not used.
 --   vantage_count: number of different vantage points that the units were seen from.
-WITH
-entering AS (
-    SELECT DISTINCT unit_id
-    FROM tail_units
-    WHERE left_out IS NULL
-)
 SELECT
     count(*) AS unit_count,
     coalesce(sum(units.end_ns - units.start_ns), 0)::BIGINT AS wall_ns,
@@ -29,4 +23,4 @@ SELECT
     count(*) FILTER (WHERE units.conflict_count > 0) AS conflict_count,
     count(DISTINCT units.vantage) AS vantage_count
 FROM base.units
-SEMI JOIN entering USING (unit_id)
+SEMI JOIN (SELECT unit_id FROM tail_units WHERE left_out IS NULL) AS entering USING (unit_id)

@@ -1,6 +1,6 @@
--- How many values an attribute has in the tail, and whether all are scalar.
+-- How many values an attribute has in the tail, and how many of them are nested.
 --
--- Reads tail_members (`unit_id`, `band`; band 0 = tail).
+-- Reads tail_attributes, made by `attribute_rows.sql`.
 --
 -- Parameters:
 --   $attribute: key of the attribute.
@@ -9,9 +9,9 @@
 --   nested_count: units whose value is an array or an object.
 WITH
 tail_values AS (
-    SELECT variant_extract(units.attributes, $attribute) AS value
-    FROM base.units
-    SEMI JOIN (SELECT unit_id FROM tail_members WHERE band = 0) AS tail USING (unit_id)
+    SELECT variant_extract(attributes, $attribute) AS value
+    FROM tail_attributes
+    WHERE is_tail
 )
 SELECT
     count(DISTINCT value::VARCHAR) AS value_count,

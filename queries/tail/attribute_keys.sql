@@ -1,15 +1,15 @@
 -- Attributes that units of the tail have, the most frequent first.
 --
--- Reads tail_members (`unit_id`, `band`; band 0 = tail).
+-- Reads tail_attributes, made by `attribute_rows.sql`.
 --
 -- Columns:
 --   attribute: key of the attribute.
 --   unit_count: units of the tail that have it.
 WITH
 keys AS (
-    SELECT unnest(variant_keys(units.attributes)) AS attribute
-    FROM base.units
-    SEMI JOIN (SELECT unit_id FROM tail_members WHERE band = 0) AS tail USING (unit_id)
+    SELECT unnest(variant_keys(attributes)) AS attribute
+    FROM tail_attributes
+    WHERE is_tail
 )
 SELECT
     attribute,

@@ -160,6 +160,8 @@ def _members(cohorts: list[Cohort]) -> pl.DataFrame:
 def _dense(part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort) -> np.ndarray:
     height = blocks.SLICE_COUNT if cohort.band is not None else int(cohort.bins.max(initial=0)) + 1
     sums = np.zeros((height, len(stages)), dtype=np.int64)
+    if not len(part):
+        return sums
     numbers = {stage: number for number, stage in enumerate(stages)}
     stage_numbers = part["stage"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
     sums[part["bin"].to_numpy(), stage_numbers] = part[column].to_numpy()

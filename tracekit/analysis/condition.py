@@ -23,6 +23,8 @@ def checked_condition(cursor: duckdb.DuckDBPyConnection, condition: str | None, 
     """
     if condition is None:
         return "(true)"
+    if not condition.strip():
+        raise UsageError(f"{option} is empty; leave it out to select all units")
     wrapped = f"(\n{condition}\n)"
     node = _parsed(cursor, f"SELECT 1 FROM units WHERE {wrapped}", condition=condition, option=option)
     _check_shape(node, condition=condition, option=option)

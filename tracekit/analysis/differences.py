@@ -8,7 +8,7 @@ import polars as pl
 
 from tracekit.analysis import blocks
 from tracekit.analysis.judgement import Judgement
-from tracekit.analysis.measured import rows
+from tracekit.analysis.measured import create_table, rows
 from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, student_quantile, student_two_sided
 
 DIFFERENCE_SCHEMA = {
@@ -44,9 +44,10 @@ def difference_frame(
     """
     block_count = min(judgement.block_counts) if judgement.method == "blocks" else 1
     parameters = {"rest_band": rest, "block_count": block_count}
+    create_table(cursor, "tail_attributes", "tail/attribute_rows", parameters)
     chosen, set_aside = _comparable_attributes(cursor)
     parts = [rows(cursor, "tail/difference_columns", parameters)]
-    parts += [rows(cursor, "tail/difference_attribute", parameters | {"attribute": key}) for key in chosen]
+    parts += [rows(cursor, "tail/difference_attribute", {"attribute": key}) for key in chosen]
     tables = [
         _table(part, block_count)
         for frame in parts

@@ -72,8 +72,15 @@ def _occupied_blocks(units: MeasuredUnits, contributions: np.ndarray) -> np.ndar
     """Contributions of blocks that hold units at all: float64[K, S + 1]."""
     bins = blocks.slices(units.start_ns)
     deviations = np.bincount(bins, units.value_ns - units.value_ns.mean(), minlength=blocks.SLICE_COUNT)
-    # Ranks show a swinging load that a few extreme durations would hide; units are ordered by metric.
-    ranks = np.bincount(bins, np.arange(units.count) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
+    # Ranks show a swinging load that a few extreme durations would hide.
+    ranks = np.bincount(bins, _middle_ranks(units.value_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
     count = blocks.independent_block_count([deviations, ranks, contributions[:, -1]])
     occupied = blocks.merged(np.bincount(bins, minlength=blocks.SLICE_COUNT), count) > 0
     return blocks.merged(contributions, count)[occupied]
+
+
+def _middle_ranks(ordered: np.ndarray) -> np.ndarray:
+    """Rank of each value of an ordered array; equal values share the middle of their ranks (float64)."""
+    first = np.searchsorted(ordered, ordered, side="left")
+    last = np.searchsorted(ordered, ordered, side="right") - 1
+    return (first + last) / 2

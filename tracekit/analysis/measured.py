@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
@@ -103,10 +103,10 @@ def select_units(
     _create_selection(cursor, where=where, baseline=baseline)
     parameters = {"metric": metric, "outcome": outcome}
     try:
-        _create_table(cursor, "tail_units", "tail/units", parameters)
+        create_table(cursor, "tail_units", "tail/units", parameters)
     except duckdb.Error as error:
         raise QueryError(f"the units cannot be selected: {error}") from error
-    _create_table(cursor, "tail_classes", "tail/classes", {"class_limit": CLASS_LIMIT})
+    create_table(cursor, "tail_classes", "tail/classes", {"class_limit": CLASS_LIMIT})
     columns = cursor.execute(queries.text("tail/measured_units")).fetchnumpy()
     return [_side(columns, side) for side in (SELECTION, BASELINE)]
 
@@ -118,13 +118,13 @@ def create_stage_rows(cursor: duckdb.DuckDBPyConnection, metric: Metric, members
     """
     cursor.register("tail_members", members)
     if metric == "tpot":
-        _create_table(cursor, "tail_stage_rows", "tail/stage_rows_per_token", {})
+        create_table(cursor, "tail_stage_rows", "tail/stage_rows_per_token", {})
     else:
-        _create_table(cursor, "tail_stage_rows", "tail/stage_rows", {"metric": metric})
+        create_table(cursor, "tail_stage_rows", "tail/stage_rows", {"metric": metric})
 
 
 def rows(
-    cursor: duckdb.DuckDBPyConnection, name: str, parameters: dict[str, object] | None = None
+    cursor: duckdb.DuckDBPyConnection, name: str, parameters: dict[str, Any] | None = None
 ) -> pl.DataFrame:
     """Rows of `queries/<name>.sql` on the cursor that holds the temporary tables."""
     relation = cursor.sql(queries.text(name), params=parameters)
@@ -143,9 +143,10 @@ def _create_selection(cursor: duckdb.DuckDBPyConnection, *, where: str | None, b
         raise QueryError(f"a condition does not fit the view `units`: {error}") from error
 
 
-def _create_table(
-    cursor: duckdb.DuckDBPyConnection, name: str, query: str, parameters: dict[str, object]
+def create_table(
+    cursor: duckdb.DuckDBPyConnection, name: str, query: str, parameters: dict[str, Any]
 ) -> None:
+    """Leave the rows of `queries/<query>.sql` as the temporary table `name` on the cursor."""
     cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {queries.text(query)}", parameters or None)
 
 

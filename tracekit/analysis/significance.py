@@ -30,10 +30,11 @@ class Uncertainty:
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
         """Which estimates differ from zero at a family-wise error of 5 %, plainly and corrected for skewness."""
-        statistic = np.divide(
-            estimates, self.standard_error, out=np.zeros_like(estimates), where=self.standard_error > 0
-        )
-        return np.minimum(np.abs(statistic), np.abs(_straightened(statistic, self.skewness))) > self.critical
+        # Estimates that are the same in every block differ from zero beyond doubt, unless they are zero.
+        certain = (self.standard_error == 0) & (estimates != 0)
+        statistic = estimates / np.where(self.standard_error > 0, self.standard_error, 1.0)
+        corrected = _straightened(statistic, self.skewness)
+        return certain | (np.minimum(np.abs(statistic), np.abs(corrected)) > self.critical)
 
     def intervals(self, estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the 95 % interval of each estimate: the plain and the skew one together.
@@ -92,7 +93,7 @@ def _max_critical(contributions: np.ndarray, error: np.ndarray, freedom: int) ->
     """The 95 % quantile of max |t| of a multivariate t with the correlation of the contributions."""
     live = error > 0
     if not live.any():
-        return float("inf")
+        return student_quantile(CONFIDENCE, freedom)
     shape = contributions[:, live]
     shape = shape / np.sqrt((shape**2).sum(axis=0))
     random = np.random.default_rng(_SEED)

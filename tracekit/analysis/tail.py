@@ -70,7 +70,7 @@ def tail(
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
     baseline: `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A SQL
         condition selects other units, and the tail of the selection is compared with the tail of those at the same
-        quantile: what changed. Then `levels` also holds middle against middle and all against all.
+        quantile: what changed. Then `levels` also holds the middle of the one against the middle of the other.
     outcome: outcome that units must have (`ok`), or `any`.
     window_ns: length of the windows that a baseline of at least 20 windows is cut into to judge chance; by default
         as long as the selection. With fewer windows, independent blocks of time are taken.
@@ -117,11 +117,9 @@ def _comparison(
     edges = {TAIL: (2, 3)} | ({REFERENCE: (4, 5)} if reference_edges else {})
     if baseline == "body":
         return _Comparison(cohorts, edges, {}, REFERENCE)
-    first = len(cohorts)
     middles = [band_cohort(units, lower=BODY[0], upper=BODY[1]) for units in sides]
-    everything = [band_cohort(units, lower=0.0) for units in sides]
-    levels = {"body": (first, first + 1), "all": (first + 2, first + 3)}
-    return _Comparison([*cohorts, *middles, *everything], edges, levels, first)
+    levels = {"body": (len(cohorts), len(cohorts) + 1)}
+    return _Comparison([*cohorts, *middles], edges, levels, len(cohorts))
 
 
 def _answer(
@@ -236,9 +234,9 @@ def _evidence(cursor: duckdb.DuckDBPyConnection, left_out: pl.DataFrame) -> Evid
 
 
 def clock_resolution_ns(sides: list[MeasuredUnits]) -> int:
-    """The largest power of ten, up to a second, that all starts of the units are multiples of; 1 without units."""
-    starts = np.concatenate([units.start_ns for units in sides])
+    """The largest power of ten, up to a second, that all starts and durations are multiples of; 1 without units."""
+    times = np.concatenate([part for units in sides for part in (units.start_ns, units.value_ns)])
     resolution = 1
-    while len(starts) and resolution < 1_000_000_000 and not (starts % (10 * resolution)).any():
+    while len(times) and resolution < 1_000_000_000 and not (times % (10 * resolution)).any():
         resolution *= 10
     return resolution

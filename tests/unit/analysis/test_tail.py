@@ -1,0 +1,325 @@
+"""The tail against its baseline: exact sums, what enters, and what is concluded."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.analysis.rows import Request, Step, write_units
+from tracekit.analysis import tail
+from tracekit.analysis.measured import Metric
+from tracekit.errors import InsufficientDataError, QueryError, UsageError
+from tracekit.store import Database
+
+Write = Callable[[Sequence[Request | Step]], Database]
+MS = 1_000_000
+
+
+def _traffic(count: int, *, slow_every: int = 20, slow_ns: int = 300 * MS, seed: int = 1) -> list[Request]:
+    """Requests a second apart; every twentieth waits in the engine's queue."""
+    draw = random.Random(seed)
+    return [
+        Request(
+            stages=[
+                ("ttft", "eng.queue", slow_ns if number % slow_every == 0 else draw.randrange(1, 2 * MS)),
+                ("ttft", "eng.prefill", 80 * MS + draw.randrange(10 * MS)),
+                ("decode", "eng.decode", 400 * MS + draw.randrange(10 * MS)),
+            ],
+            start_ns=number * 1_000_000_000 + draw.randrange(1000),
+            attributes={"tenant": "heavy" if number % slow_every == 0 else f"t{number % 3}", "id": number},
+        )
+        for number in range(count)
+    ]
+
+
+def test_the_excess_is_named_with_its_stage_and_owner(store: Write) -> None:
+    """A stage that only the slow ones spend time in takes the excess, is significant, and has its owner."""
+    answer = tail(store(_traffic(2000)), "ttft", quantile=0.95)
+    top = answer.stages.row(0, named=True)
+    assert (top["stage"], top["owner"], top["significant"]) == ("eng.queue", "platform", True)
+    assert top["share"] > 0.9
+    assert top["low_ns"] < top["excess_ns"] < top["high_ns"]
+    assert answer.verdict == "excess_explained"
+    assert "eng.queue" in answer.summary
+
+
+def test_stages_sum_to_the_excess_which_is_the_difference_of_the_means(store: Write) -> None:
+    """Nothing is lost to rounding, whatever the metric."""
+    database = store(_traffic(503))
+    for metric in ("ttft", "tpot", "e2e"):
+        answer = tail(database, metric, quantile=0.9)
+        assert answer.stages["excess_ns"].sum() == answer.excess_ns
+        assert answer.excess_ns == answer.tail_mean_ns - answer.baseline_mean_ns
+        assert answer.operations["excess_ns"].sum() == answer.excess_ns
+        assert answer.classes["mix_ns"].sum() + answer.classes["rate_ns"].sum() == answer.excess_ns
+        parts = answer.stages["mix_ns"] + answer.stages["calls_ns"] + answer.stages["per_call_ns"]
+        assert parts.to_list() == answer.stages["excess_ns"].to_list()
+
+
+@st.composite
+def _any_requests(draw: st.DrawFn) -> list[Request]:
+    stage_ns = st.integers(0, 10**12)
+    return [
+        Request(
+            stages=[
+                ("ttft", "a", draw(stage_ns)),
+                ("ttft", "b", draw(stage_ns)),
+                ("decode", "c", draw(stage_ns)),
+                ("decode", "a", draw(stage_ns)),
+            ],
+            start_ns=number,
+            output_tokens=draw(st.integers(1, 9)),
+            attributes={"side": draw(st.sampled_from("xy"))},
+        )
+        for number in range(draw(st.integers(1, 12)))
+    ]
+
+
+@settings(max_examples=12)
+@given(
+    units=_any_requests(),
+    metric=st.sampled_from(["ttft", "tpot", "e2e"]),
+    quantile=st.sampled_from([0, 0.5, 0.9]),
+    baseline=st.sampled_from(["body", "attributes['side'] = 'x'"]),
+)
+def test_any_units_split_exactly(
+    units: list[Request], metric: Metric, quantile: float, baseline: str
+) -> None:
+    """The sum over stages equals the excess for any durations, quantile and baseline."""
+    with Database.open(None) as database:
+        answer = tail(write_units(database, units), metric, quantile=quantile, baseline=baseline)
+    assert answer.stages["excess_ns"].sum() == answer.excess_ns
+    assert answer.excess_ns == answer.tail_mean_ns - answer.baseline_mean_ns
+
+
+def test_time_per_token_sums_to_tpot_in_each_unit(store: Write) -> None:
+    """10 ns over 3 tokens is 3 ns a token; its stages of 5 and 5 ns get 1 and 2 of them."""
+    request = Request([("decode", "eng.decode", 5), ("decode", "out.stream", 5)], output_tokens=4)
+    answer = tail(store([request]), "tpot", quantile=0)
+    assert answer.tail_mean_ns == 3
+    assert dict(answer.stages.select("stage", "tail_mean_ns").iter_rows()) == {
+        "eng.decode": 1,
+        "out.stream": 2,
+    }
+
+
+def test_only_the_asked_outcome_enters_and_the_rest_is_counted(store: Write) -> None:
+    """Failed requests and requests without a first token do not enter; both are shown."""
+    units = [
+        Request([("ttft", "eng.queue", 10)]),
+        Request([("ttft", "eng.queue", 10)], outcome="failed"),
+        Request([("e2e", "eng.queue", 10)]),
+    ]
+    answer = tail(store(units), "ttft", quantile=0)
+    assert answer.count == 1
+    assert answer.left_out.rows() == [(0, "no ttft", 1), (0, "outcome failed", 1)]
+
+
+def test_outcome_any_lets_all_in(store: Write) -> None:
+    """`outcome="any"` asks about failed units too."""
+    units = [Request([("ttft", "eng.queue", 10)], outcome=outcome) for outcome in ("ok", "failed")]
+    assert tail(store(units), "ttft", quantile=0, outcome="any").count == 2
+
+
+def test_equal_requests_have_no_excess(store: Write) -> None:
+    """Where the slow ones are as fast as the middle there is nothing to explain."""
+    units = [Request([("ttft", "eng.prefill", 10 * MS)], start_ns=number * MS) for number in range(1000)]
+    answer = tail(store(units), "ttft")
+    assert (answer.excess_ns, answer.verdict) == (0, "no_excess")
+
+
+def test_few_requests_are_described_but_not_generalised(store: Write) -> None:
+    """Five requests have an exact split and no interval, and the verdict says so."""
+    answer = tail(store(_traffic(5)), "ttft")
+    assert answer.verdict == "too_few_units"
+    assert answer.stages["low_ns"].null_count() == len(answer.stages)
+    assert answer.stages["excess_ns"].sum() == answer.excess_ns
+
+
+def test_one_long_episode_is_not_many_independent_requests(store: Write) -> None:
+    """A queue that is long for a tenth of the time is one event, however many requests it hit."""
+    units = [
+        Request(
+            [("ttft", "eng.queue", (200 if 900 <= number < 1000 else 1) * MS + number)],
+            start_ns=number * 1_000_000_000,
+        )
+        for number in range(1000)
+    ]
+    answer = tail(store(units), "ttft", quantile=0.95)
+    assert answer.verdict == "too_few_blocks"
+    assert answer.significant is None
+
+
+def test_larger_prompts_are_mix_and_not_slowness(store: Write) -> None:
+    """Prompts ten times as long that cost less a token: the excess is size, and each token is cheaper."""
+    draw = random.Random(3)
+    short = [
+        Request([("ttft", "eng.prefill", 100 * MS + draw.randrange(MS))], start_ns=number * 1_000_000_000,
+                input_tokens=100, attributes={"kind": "short"})
+        for number in range(500)
+    ]  # fmt: skip
+    long = [
+        Request([("ttft", "eng.prefill", 800 * MS + draw.randrange(MS))], start_ns=number * 1_000_000_000 + 7,
+                input_tokens=1000, attributes={"kind": "long"})
+        for number in range(500)
+    ]  # fmt: skip
+    answer = tail(
+        store(short + long), "ttft", quantile=0,
+        where="attributes['kind'] = 'long'", baseline="attributes['kind'] = 'short'",
+    )  # fmt: skip
+    assert answer.verdict == "mix_not_slowness"
+    assert answer.size["per_token_ns"][0] < 0 < answer.size["size_ns"][0]
+    assert answer.size["size_ns"][0] + answer.size["per_token_ns"][0] == answer.excess_ns
+    assert set(answer.classes["presence"]) == {"tail only", "baseline only"}
+
+
+def test_a_baseline_selection_is_compared_at_the_same_quantile(store: Write) -> None:
+    """The slowest tenth after a change against the slowest tenth before it, not against the healthy middle."""
+    before = _traffic(1000)
+    after = [
+        Request([*request.stages, ("ttft", "gw.route", 50 * MS)], start_ns=request.start_ns + 10**13)
+        for request in _traffic(1000, seed=2)
+    ]
+    answer = tail(
+        store(before + after), "ttft", quantile=0.9, where="start_ns >= 10000000000000", baseline="start_ns < 10000000000000"
+    )  # fmt: skip
+    assert answer.comparison == "selection"
+    top = answer.stages.row(0, named=True)
+    assert (top["stage"], top["excess_ns"], top["significant"]) == ("gw.route", 50 * MS, True)
+    level = answer.levels.row(0, named=True)
+    assert (level["level"], level["stage"], level["excess_ns"]) == ("body", "gw.route", 50 * MS)
+
+
+def test_many_windows_like_the_selection_judge_what_is_chance(store: Write) -> None:
+    """A baseline of 24 windows as long as the selection is used window by window."""
+    traffic = _traffic(25 * 200)
+    border = 24 * 200 * 1_000_000_000
+    answer = tail(
+        store(traffic), "ttft", quantile=0.9, where=f"start_ns >= {border}", baseline=f"start_ns < {border}"
+    )
+    assert answer.method == "windows"
+    assert answer.block_counts == [24]
+    assert answer.verdict == "no_excess"
+    assert answer.stages["excess_ns"].sum() == answer.excess_ns
+
+
+def test_attributes_of_the_slow_are_found_and_identities_set_aside(store: Write) -> None:
+    """The tenant that all slow requests have is the first difference; a request id is no group."""
+    answer = tail(store(_traffic(2000)), "ttft", quantile=0.95)
+    first = answer.differences.row(0, named=True)
+    assert (first["dimension"], first["value"], first["rest_share"]) == ("tenant", "heavy", 0.0)
+    assert first["tail_share"] > 0.95
+    assert first["adjusted_p"] < 0.01
+    assert answer.attributes_set_aside == ["id"]
+
+
+def test_exemplars_are_the_units_with_most_time_in_the_stage(store: Write) -> None:
+    """The first trace to look at for the queue is the one that waited longest."""
+    units = [Request([("ttft", "eng.queue", wait)], start_ns=wait) for wait in range(1, 101)]
+    answer = tail(store(units), "ttft", quantile=0.9)
+    first = answer.exemplars.row(0, named=True)
+    assert (first["stage"], first["trace_id"], first["self_ns"]) == ("eng.queue", f"{100:032x}", 100)
+
+
+def test_waiting_is_charged_to_the_rank_that_was_waited_for(store: Write) -> None:
+    """Three ranks wait for the data loading of rank 2: the cause is rank 2's loading, not the waiting."""
+
+    def part(step: int, rank: int) -> Step:
+        late = 150 * MS if step >= 10 else 0
+        if rank == 2:
+            return Step(step, rank, [("step.compute", 100 * MS), ("step.data_load", late)])
+        wait = [(2, "step.data_load", late)] if late else []
+        return Step(step, rank, [("step.compute", 100 * MS), ("step.straggler_wait", late)], wait)
+
+    steps = [part(step, rank) for step in range(20) for rank in range(4)]
+    answer = tail(store(steps), "step", quantile=0, where="step >= 10", baseline="step < 10")
+    assert answer.excess_ns == 150 * MS
+    causes = answer.causes.select("culprit_rank", "culprit_stage", "excess_ns").rows()
+    waiting = answer.stages.filter(stage="step.straggler_wait")["excess_ns"].item()
+    assert causes == [(2, "step.data_load", waiting)]
+    assert "step.data_load on rank 2 100%" in answer.summary
+
+
+def test_waiting_that_was_charged_to_nobody_is_a_row(store: Write) -> None:
+    """The rows of the causes sum to the waiting, also where part of it could not be followed."""
+    units = [Step(1, 0, [("step.straggler_wait", 100)], [(1, "step.compute", 60)])]
+    answer = tail(store(units), "step", quantile=0)
+    assert answer.causes.select("culprit_rank", "culprit_stage", "tail_mean_ns").sort(
+        "tail_mean_ns"
+    ).rows() == [
+        (None, "unattributed", 40),
+        (1, "step.compute", 60),
+    ]
+
+
+def test_damaged_traces_are_refused(store: Write) -> None:
+    """Above a tenth of the time in orphaned spans the answer is refused, whatever its numbers."""
+    units = [
+        Request([("ttft", "eng.queue", 100 + number)], start_ns=number, orphan_ns=20) for number in range(100)
+    ]
+    answer = tail(store(units), "ttft")
+    assert answer.verdict == "refused"
+    assert answer.as_dict()["quality"]["counts"]["orphan_ns"] == 2000
+
+
+def test_conflicts_are_named_in_the_evidence(store: Write) -> None:
+    """Units with impossible values make the answer usable, not good, and say why."""
+    units = [
+        Request([("ttft", "eng.queue", 100 + number)], start_ns=number, conflict_count=1)
+        for number in range(100)
+    ]
+    evidence = tail(store(units), "ttft").evidence
+    assert evidence.verdict == "usable"
+    assert "impossible values" in evidence.reasons[0]
+
+
+def test_stages_that_do_not_sum_to_the_duration_are_no_ground_for_an_answer(store: Write) -> None:
+    """A store whose stages contradict its durations raises instead of answering."""
+    database = store([Request([("ttft", "eng.queue", 100)])])
+    with database.transaction() as cursor:
+        cursor.execute("UPDATE base.unit_stages SET self_ns = 99")
+    with pytest.raises(InsufficientDataError, match="differ from their durations by 1 ns"):
+        tail(database, "ttft", quantile=0)
+
+
+def test_an_empty_store_answers_that_there_is_nothing(database: Database) -> None:
+    """No units is an answer, not an error."""
+    answer = tail(database, "ttft")
+    assert (answer.verdict, answer.count, answer.excess_ns, len(answer.stages)) == ("no_units", 0, 0, 0)
+
+
+def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
+    """Scripts rely on these keys."""
+    answer = json.loads(json.dumps(tail(store(_traffic(200)), "ttft").as_dict()))
+    expected = {
+        "metric", "unit", "count", "tail_count", "threshold_ns", "tail_mean_ns", "baseline_mean_ns", "excess_ns",
+        "stages", "verdict", "quality",
+    }  # fmt: skip
+    assert expected <= answer.keys()
+    assert {"stage", "owner", "excess_ns", "share", "low_ns", "high_ns", "significant"} <= answer["stages"][
+        0
+    ].keys()
+    assert sum(stage["excess_ns"] for stage in answer["stages"]) == answer["excess_ns"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"metric": "latency"}, UsageError, "metric 'latency' is unknown"),
+        ({"metric": "ttft", "quantile": 1.0}, UsageError, "not in"),
+        ({"metric": "ttft", "where": "no_such_column = 1"}, QueryError, "no_such_column"),
+        ({"metric": "ttft", "where": "model ="}, QueryError, "not a SQL condition"),
+    ],
+)
+def test_bad_questions_say_what_is_wrong(
+    database: Database, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """A bad option is an error that names it."""
+    with pytest.raises(error, match=message):
+        tail(database, **options)
