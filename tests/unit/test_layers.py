@@ -21,12 +21,13 @@ ALLOWED = {
     "ingest": FOUNDATION | {"otlp", "importers", "store"},
     "partition": FOUNDATION,
     "stages": FOUNDATION | {"store", "partition"},
+    "receiver": FOUNDATION | {"otlp", "store", "ingest", "stages"},
     "analysis": FOUNDATION | {"store", "partition", "stages"},
     "charts": FOUNDATION | {"analysis"},
     "output": FOUNDATION,
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},
     "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report"},
-    "cli": FOUNDATION | {"output", "report", "api"},
+    "cli": FOUNDATION | {"output", "report", "api", "receiver"},
 }
 
 

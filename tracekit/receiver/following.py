@@ -1,0 +1,60 @@
+"""Keeps units and unit stages close behind what arrives."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from tracekit.errors import TracekitError
+from tracekit.receiver.held_store import HeldStore
+from tracekit.stages import update_units
+
+_log = logging.getLogger(__name__)
+
+# Between two updates, so that a steady stream is not followed span by span.
+_PAUSE_S = 0.5
+
+
+class UnitsFollower:
+    """A thread that brings units up to date after each commit, or after several at once."""
+
+    def __init__(self, store: HeldStore) -> None:
+        self._store = store
+        self._arrived = threading.Event()
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._run, name="tracekit-units", daemon=True)
+
+    def start(self) -> None:
+        """Start following; what is in the store already is brought up to date first."""
+        self._arrived.set()
+        self._thread.start()
+
+    def notice(self) -> None:
+        """Say that a commit brought something new."""
+        self._arrived.set()
+
+    def close(self) -> None:
+        """Bring the units up to date once more, and stop."""
+        self._is_closing = True
+        self._arrived.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._arrived.wait()
+            self._arrived.clear()
+            is_last = self._is_closing
+            self._update()
+            if is_last:
+                return
+            time.sleep(0 if self._is_closing else _PAUSE_S)
+
+    def _update(self) -> None:
+        try:
+            update_units(self._store.database)
+        except TracekitError as error:
+            _log.warning("units are behind: %s", error)
+        except Exception:
+            # The next commit tries again; receiving must go on whatever happens here.
+            _log.exception("units could not be brought up to date")

@@ -1,0 +1,91 @@
+"""OTLP over gRPC: the three export services, on raw bytes, so that no message objects are made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+import grpc
+import grpc.aio
+
+from tracekit.otlp import SIGNALS, Signal
+from tracekit.receiver.bodies import response_body, retry_info, status
+from tracekit.receiver.export import Export
+from tracekit.receiver.intake import Intake
+from tracekit.receiver.outcome import Outcome, Refused, RefusedError
+
+SERVICES: dict[Signal, str] = {
+    "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
+    "metrics": "opentelemetry.proto.collector.metrics.v1.MetricsService",
+    "logs": "opentelemetry.proto.collector.logs.v1.LogsService",
+}
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+_MAX_RESPONSE_BYTES = 4 << 20
+
+Handler = Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]
+
+
+def grpc_server(intake: Intake) -> grpc.aio.Server:
+    """A server with the three services and no port yet; belongs to the running event loop."""
+    server = grpc.aio.server(options=_options(intake.max_request_bytes))
+    server.add_generic_rpc_handlers(
+        tuple(
+            grpc.method_handlers_generic_handler(
+                SERVICES[signal], {"Export": grpc.unary_unary_rpc_method_handler(_export(intake, signal))}
+            )
+            for signal in SIGNALS
+        )
+    )
+    return server
+
+
+def _options(max_request_bytes: int) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", max_request_bytes),
+        ("grpc.max_send_message_length", _MAX_RESPONSE_BYTES),
+        # Two servers on one port would share its connections at random.
+        ("grpc.so_reuseport", 0),
+        # Collectors ping idle connections; without this they would be told to go away.
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ]
+
+
+def _export(intake: Intake, signal: Signal) -> Handler:
+    async def export(payload: bytes, context: grpc.aio.ServicerContext) -> bytes:
+        outcome = await _outcome(intake, signal, payload, context)
+        if isinstance(outcome, Refused):
+            await _abort(context, outcome)
+        return response_body(outcome, signal=signal, encoding="protobuf")
+
+    return export
+
+
+async def _outcome(
+    intake: Intake, signal: Signal, payload: bytes, context: grpc.aio.ServicerContext
+) -> Outcome:
+    try:
+        if refused := intake.access.refusal(_authorization(context)):
+            raise RefusedError(refused)
+        with intake.budget.reservation() as reservation:
+            reservation.grow(len(payload))
+            return await intake.stored(Export(signal, "protobuf", payload, "grpc"))
+    except RefusedError as error:
+        intake.counters.add_request("grpc", signal, error.refused)
+        return error.refused
+
+
+def _authorization(context: grpc.aio.ServicerContext) -> str | None:
+    found = (value for key, value in context.invocation_metadata() or () if key == "authorization")
+    value = next(found, None)
+    return value if isinstance(value, str) else None
+
+
+async def _abort(context: grpc.aio.ServicerContext, refused: Refused) -> NoReturn:
+    details = [("grpc-status-details-bin", status(refused).SerializeToString())]
+    if refused.retry_after_s is not None:
+        # The Python exporter reads the delay from a trailer of its own.
+        info = retry_info(refused.retry_after_s).SerializeToString()
+        details.append(("google.rpc.retryinfo-bin", info))
+    await context.abort(_CODES[refused.why.grpc_code], refused.message, tuple(details))
+    raise AssertionError("abort always raises")

@@ -1,0 +1,133 @@
+"""The receiver: one process that owns the store and takes OTLP over gRPC and HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from starlette.routing import BaseRoute
+
+from tracekit.errors import UsageError
+from tracekit.otlp import SIGNALS, Document, Encoding, decode
+from tracekit.receiver.access import Access, is_loopback
+from tracekit.receiver.budget import Budget
+from tracekit.receiver.committer import Committer
+from tracekit.receiver.counters import Counters
+from tracekit.receiver.following import UnitsFollower
+from tracekit.receiver.held_store import HeldStore
+from tracekit.receiver.http_app import http_app
+from tracekit.receiver.intake import Intake
+from tracekit.receiver.ports import Ports
+from tracekit.store import Database
+
+_ENCODINGS: tuple[Encoding, ...] = ("protobuf", "json")
+_WARM_UP = {"protobuf": b"", "json": b"{}"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverSettings:
+    """Where a receiver listens and what it takes. Sizes are bytes after decompression."""
+
+    host: str = "127.0.0.1"
+    http_port: int = 4318
+    grpc_port: int = 4317
+    token: str | None = None
+    max_request_bytes: int = 64 << 20
+    max_waiting_bytes: int = 256 << 20
+    group_bytes: int = 32 << 20
+    body_timeout_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.token is None and not is_loopback(self.host):
+            raise UsageError(
+                f"{self.host} can be reached from other machines: give a --token that senders must carry, "
+                "or listen on 127.0.0.1"
+            )
+        if self.token is not None and not self.token.strip():
+            raise UsageError("the token is empty; give one that cannot be guessed")
+
+
+class Receiver:
+    """Takes OTLP into the store at `path`; start it, and close it to drain. A context manager."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        settings: ReceiverSettings,
+        *,
+        extra_routes: Callable[[Receiver], Sequence[BaseRoute]] = lambda receiver: (),
+    ) -> None:
+        self.settings = settings
+        self.store = HeldStore(lambda: Database.open(path))
+        self.counters = Counters()
+        self.units = UnitsFollower(self.store)
+        budget = Budget(settings.max_waiting_bytes)
+        self.committer = Committer(
+            self.store, self.counters, group_bytes=settings.group_bytes, after_commit=self.units.notice
+        )
+        self.intake = Intake(
+            Access(settings.token), budget, self.committer, self.counters,
+            max_request_bytes=settings.max_request_bytes, body_timeout_s=settings.body_timeout_s,
+        )  # fmt: skip
+        app = http_app(self.intake, fault=lambda: self.store.fault, extra=extra_routes(self))
+        self.ports = Ports(
+            self.intake, app, host=settings.host, http_port=settings.http_port, grpc_port=settings.grpc_port
+        )
+        self.started_ns = time.time_ns()
+        self._add_gauges(Path(path), budget)
+
+    def start(self) -> None:
+        """Take requests; returns when both ports answer. Raises `UsageError` for a port that is taken."""
+        _compile_decoders()
+        self.committer.start()
+        self.units.start()
+        self.ports.start()
+
+    def close(self) -> None:
+        """Answer what is in flight, bring the units up to date, and close the store."""
+        self.ports.stop()
+        self.committer.close()
+        self.units.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _add_gauges(self, path: Path, budget: Budget) -> None:
+        self.counters.add_gauge(
+            "tracekit.receiver.waiting", unit="By", description="Requests being read or waiting for their commit",
+            value=lambda: budget.used_bytes,
+        )  # fmt: skip
+        self.counters.add_gauge(
+            "tracekit.receiver.waiting.limit", unit="By", description="Where requests are refused",
+            value=lambda: budget.limit_bytes,
+        )  # fmt: skip
+        self.counters.add_gauge(
+            "tracekit.store.size",
+            unit="By",
+            description="The store's file and its log",
+            value=lambda: file_bytes(path),
+        )
+
+
+def file_bytes(path: Path) -> int:
+    """Bytes on disk of the store at `path`, its write-ahead log included."""
+    parts = (path, path.with_name(path.name + ".wal"))
+    return sum(part.stat().st_size for part in parts if part.exists())
+
+
+def _compile_decoders() -> None:
+    # The first call of a decoder compiles it or loads it from the cache: no sender should wait for that.
+    for encoding in _ENCODINGS:
+        for signal in SIGNALS:
+            decode([Document(_WARM_UP[encoding])], encoding=encoding, signal=signal)
