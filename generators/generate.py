@@ -71,6 +71,15 @@ def prepare(scenario: Scenario, *, overrides: Mapping[str, Any]) -> tuple[Model,
     return model, values
 
 
+def listed_parameters(scenario: Scenario) -> str:
+    """Every parameter with its value in the scenario, what it accepts, its meaning and its source, one a line."""
+    model, values = prepare(scenario, overrides={})
+    table = (*model.parameters, *corruption.PARAMETERS)
+    return "\n".join(
+        f"{one.name} = {values[one.name]}  # {one.meaning}; {one.accepts()}; source: {one.source}" for one in table
+    )
+
+
 def _truth(
     scenario: Scenario, seed: int, values: Values, emission: Emission, facts: dict[str, Any], defects: dict[str, Any]
 ) -> Truth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -119,16 +120,29 @@ def export_spans(emission: Emission, exporter: SpanExporter) -> None:
     rows_of = [_rows(emission, group) for group in emission.groups]
     tracers: dict[tuple[int, str], Any] = {}
     group_numbers, rows = emission.in_export_order()
-    for number, row in zip(group_numbers.tolist(), rows.tolist(), strict=True):
-        group = emission.groups[number]
-        resource = int(group.resource[row])
-        tracer = tracers.get((resource, group.scope))
-        if tracer is None:
-            tracer = tracers[resource, group.scope] = providers[resource].get_tracer(group.scope)
-        rows_of[number](tracer, ids, row)
-    for provider in providers:
-        provider.force_flush()
+    with _without_garbage_collection():
+        for number, row in zip(group_numbers.tolist(), rows.tolist(), strict=True):
+            group = emission.groups[number]
+            resource = int(group.resource[row])
+            tracer = tracers.get((resource, group.scope))
+            if tracer is None:
+                tracer = tracers[resource, group.scope] = providers[resource].get_tracer(group.scope)
+            rows_of[number](tracer, ids, row)
+        for provider in providers:
+            provider.force_flush()
     exporter.shutdown()
+
+
+@contextlib.contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Spans form no cycles, and looking for some in millions of them takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _provider(resource: Mapping[str, Any], exporter: SpanExporter, ids: GivenIds) -> TracerProvider:

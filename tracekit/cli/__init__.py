@@ -12,7 +12,7 @@ import sys
 
 import click
 
-from tracekit.cli import answers, data, pages
+from tracekit.cli import answers, data, generate, pages
 from tracekit.errors import TracekitError, UsageError
 
 USAGE_EXIT_CODE = 2
@@ -30,10 +30,11 @@ def commands() -> None:
       tracekit tail --metric ttft                     the slowest 1 % against the middle
       tracekit query "SELECT count(*) FROM spans"     plain SQL
       tracekit app                                    the investigation app
+      tracekit generate slow_worker --out slow        telemetry whose truth is known
     """
 
 
-for command in (*data.COMMANDS, *answers.COMMANDS, *pages.COMMANDS):
+for command in (*data.COMMANDS, *answers.COMMANDS, *pages.COMMANDS, *generate.COMMANDS):
     commands.add_command(command)
 
 
