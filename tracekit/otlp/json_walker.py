@@ -16,7 +16,7 @@ from tracekit.otlp.json_tokens import (
 )  # fmt: skip
 from tracekit.otlp.native import kernel
 from tracekit.otlp.reasons import Reason
-from tracekit.otlp.tape import MAX_NEST, close_record, cut_unfinished, emit, emit_fault, open_message
+from tracekit.otlp.tape import MAX_NEST, close_record, cut_unfinished, emit, emit_fault, first_lost, open_message
 from tracekit.otlp.words import SPARE, load32, same_bytes
 
 _KEY_CASE = int(Reason.KEY_NOT_LOWER_CAMEL_CASE)
@@ -72,7 +72,8 @@ def _walk_document(
         plan, tape, stack, rows, buffer, end, at, signal, spare, position + 1
     )
     if position < 0:
-        return cut_unfinished(plan, tape, stack, rows, depth, at), -position, place, spare
+        cut = cut_unfinished(plan, tape, stack, rows, depth, at)
+        return cut, -position, first_lost(tape, cut, at, place) if position == TRUNCATED else place, spare
     if skip_blank(buffer, place, end) != end:
         return at, -MALFORMED, place, spare
     is_unknown = not stack[0].known and buffer[after] == QUOTE

@@ -14,7 +14,8 @@ from tracekit.otlp.fields import (
 )  # fmt: skip
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.tape import (
-    MAX_NEST, close_record, cut_unfinished, emit, emit_fault, forget, open_message,
+    MAX_NEST, close_record, cut_unfinished, emit, emit_fault, first_lost, forget,
+    open_message,
 )  # fmt: skip
 from tracekit.otlp.words import load32, load64
 
@@ -117,7 +118,9 @@ def _walk_document(
             if depth < 0:
                 return at, 0, position
         at, depth, position, fault = _walk_field(plan, tape, stack, rows, buffer, at, depth, position)
-    at = cut_unfinished(plan, tape, stack, rows, depth, at)
+    before, at = at, cut_unfinished(plan, tape, stack, rows, depth, at)
+    if fault == _TRUNCATED:
+        position = first_lost(tape, at, before, position)
     if fault == _WRONG_SIGNAL and _unit_count(plan, tape, first, at) > 0:
         fault = _MALFORMED
     return at, fault, position

@@ -111,6 +111,12 @@ def cut_unfinished(plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.nda
 
 
 @kernel
+def first_lost(tape: np.ndarray, cut: int, at: int, position: int) -> int:
+    """The first byte of what was taken back, or `position` if nothing was."""
+    return tape[cut].value if cut < min(at, tape.size) else position
+
+
+@kernel
 def forget(plan: Plan, tape: np.ndarray, rows: np.ndarray, start: int, end: int) -> None:
     """Takes the records between two tape entries back out of the row counts."""
     for entry in range(start, min(end, tape.size)):

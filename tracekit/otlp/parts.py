@@ -1,0 +1,24 @@
+"""What a source is cut into: documents, and faults where there is none."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tracekit.otlp.batch import Document
+from tracekit.otlp.reasons import Reason
+from tracekit.otlp.walk import Encoding
+
+
+class Part(NamedTuple):
+    """One document."""
+
+    encoding: Encoding
+    document: Document
+
+
+class Fault(NamedTuple):
+    """A stretch of the source that is no document."""
+
+    reason: Reason
+    offset: int
+    """Its first byte in the source."""
