@@ -84,6 +84,21 @@ def test_many_traces_at_once_give_what_each_gives_alone(rule: str, tolerance: fl
         assert exclusive_ns[rows_of_key(result, key)].tolist() == answer.self_ns()
 
 
+@RULES
+def test_a_family_of_many_children_agrees(rule: str, tolerance: float) -> None:
+    """Sixty children of one parent: more than the sort's shortest runs."""
+    random = np.random.default_rng(23)
+    for _ in range(10):
+        starts = random.integers(0, 180, 60).tolist()
+        children = [
+            Row(start, start + int(random.integers(0, 40)), 0, at + 1) for at, start in enumerate(starts)
+        ]
+        trace = [Row(0, 200, -1, 0), *children]
+        answer = solve(trace, rule, Fraction(str(tolerance)))
+        result = partition(forest_of([trace]), rule=rule, overlap_tolerance=tolerance)
+        assert self_ns(result).tolist() == answer.self_ns()
+
+
 def test_parts_sum_to_the_whole_on_dirty_traces() -> None:
     """Exclusive and shared time of every tree sum to the duration of its root, to the nanosecond."""
     random = np.random.default_rng(21)
@@ -104,6 +119,18 @@ def test_shares_are_the_exact_fractions_rounded_to_a_nanosecond(trace: list[Row]
     shared_ns = shared_self(partition(forest_of([trace]))).tolist()
     assert sum(shared_ns) == sum(exact)
     assert all(abs(share - fraction) < 1 for share, fraction in zip(shared_ns, exact, strict=True))
+
+
+def test_shares_of_many_traces_are_the_exact_fractions_rounded() -> None:
+    """The same on 400 traces with more concurrency, where several nanoseconds are left to hand out."""
+    random = np.random.default_rng(22)
+    traces = [random_trace(random) for _ in range(400)]
+    result = partition(forest_of(traces))
+    shared_ns = shared_self(result)
+    for key, trace in enumerate(traces):
+        exact = solve(trace, "critical", Fraction(5, 100)).shares()
+        rounded = shared_ns[rows_of_key(result, key)].tolist()
+        assert all(abs(share - fraction) < 1 for share, fraction in zip(rounded, exact, strict=True))
 
 
 @RULES

@@ -59,6 +59,12 @@ def test_equal_parallel_children_do_not_make_self_time_negative() -> None:
     assert sorted(shared_ns[1:]) == [1, 1, 1, 1, 2]
 
 
+def test_nanoseconds_that_do_not_divide_go_to_the_largest_fractions() -> None:
+    """Five nanoseconds among three are 5/3 each: 2, 2 and 1, never 3, 1 and 1."""
+    rows = [("root", None, 0, 5), ("a", "root", 0, 5), ("b", "root", 0, 5), ("c", "root", 0, 5)]
+    assert shared_self(partition(named_forest(*rows))).tolist() == [0, 1, 2, 2]
+
+
 def test_a_consumer_after_its_producer_stays_where_it_is() -> None:
     """jaegertracing/jaeger#448: work that the parent does not wait for is neither shifted nor clipped."""
     rows = [("produce", None, 0, 10), ("consume", "produce", 15, 35)]
