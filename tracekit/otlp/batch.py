@@ -30,6 +30,9 @@ SCHEMAS: dict[str, pa.Schema] = {
 }  # fmt: skip
 """Columns of each table of a `Batch`."""
 
+MAX_DOCUMENT_BYTES = 1 << 30
+"""The most that `decode` takes of one document: a tape counts its entries in 31 bits."""
+
 _UNITS = ["Span", "Metric", "LogRecord"]
 _TABLES_OF = {"traces": trace_tables, "metrics": metric_tables, "logs": log_tables}
 _EMPTY = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
@@ -67,13 +70,19 @@ class Batch:
     rejects: pa.Table
 
 
-def decode(documents: Sequence[Document], *, encoding: Encoding, signal: Signal | None = None) -> Batch:
+def decode(
+    documents: Sequence[Document], *, encoding: Encoding, signal: Signal | None = None,
+    max_document_bytes: int = MAX_DOCUMENT_BYTES,
+) -> Batch:  # fmt: skip
     """Reads OTLP documents: `TracesData`, `MetricsData`, `LogsData` or the export requests, which look the same.
 
     `signal` is what the documents must hold; `None` finds it out, for protobuf by trial. Nothing is raised for bad
     data: what could not be stored is in `Batch.rejects`, everything else in the other tables.
     """
-    walked = walk([document.payload for document in documents], encoding=encoding, signal=signal)
+    is_too_large = np.array([len(document.payload) > max_document_bytes for document in documents], np.bool_)
+    payloads = [b"" if large else each.payload for each, large in zip(documents, is_too_large, strict=True)]
+    walked = walk(payloads, encoding=encoding, signal=signal)
+    walked.faults[is_too_large] = Reason.TOO_LARGE
     log = RejectLog(
         bounds=walked.bounds,
         offsets=np.array([document.offset for document in documents], np.int64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,8 @@ class JsonColumn:
     """`[row]`: number of keys that came again in one list; their first value was kept."""
     invalid: np.ndarray
     """Rows with a string that is not UTF-8 (its value is null, its attribute absent)."""
+    too_large: np.ndarray
+    """Rows whose text is longer than a string column can hold; they are null."""
 
 
 def number_texts(tape: np.ndarray, entry_count: int) -> np.ndarray:
@@ -74,21 +77,25 @@ def body_column(source: Source, entries: np.ndarray, field: str) -> JsonColumn:
     return _column(source, entries, field, put_all_bodies)
 
 
-def _column(source: Source, entries: np.ndarray, field: str, put_all: object) -> JsonColumn:
+def _column(source: Source, entries: np.ndarray, field: str, put_all: Callable[..., tuple[int, int]]) -> JsonColumn:
+    """Writes chunk after chunk; a row whose own text is beyond what a chunk holds becomes null and is told."""
     lists = new_lists(_most_entries(source.tape["aux"], entries))
     repeated, invalid = np.zeros(len(entries), np.int32), np.zeros(len(entries), np.bool_)
-    capacity = _first_capacity(source, entries)
+    capacity, too_large = _first_capacity(source, entries), []
     chunks, first = [], 0
     while first < len(entries) or not chunks:
-        out = np.empty(capacity, np.uint8)
-        offsets = np.empty(len(entries) - first + 1, np.int64)
-        last, needed = put_all(source, entries, first, CODE[field], out, offsets, repeated, invalid, lists)
+        out, offsets = np.empty(capacity, np.uint8), np.empty(len(entries) - first + 1, np.int64)
+        limit = min(MAX_CHUNK_BYTES, capacity - SPARE)
+        last, needed = put_all(source, entries, first, CODE[field], out, offsets, repeated, invalid, lists, limit)
+        if last == first and limit == MAX_CHUNK_BYTES and needed <= capacity - SPARE:
+            too_large.append(first)
+            last += 1
+            offsets[1] = 0
         if last > first or len(entries) == 0:
             offsets = offsets[: last - first + 1]
             chunks.append(text_chunk(offsets, out, is_valid=np.diff(offsets) > 0))
-        capacity = max(capacity, needed + 2 * SPARE)
-        first = last
-    return JsonColumn(pa.chunked_array(chunks, pa.string()), repeated, np.flatnonzero(invalid))
+        capacity, first = max(capacity, needed + 2 * SPARE), last
+    return JsonColumn(pa.chunked_array(chunks, pa.string()), repeated, np.flatnonzero(invalid), np.array(too_large, int))
 
 
 def _most_entries(aux: np.ndarray, entries: np.ndarray) -> int:
@@ -103,7 +110,7 @@ def _first_capacity(source: Source, entries: np.ndarray) -> int:
 @kernel
 def put_all_attributes(
     source: Source, entries: np.ndarray, first: int, code: int, out: np.ndarray, offsets: np.ndarray,
-    repeated: np.ndarray, invalid: np.ndarray, lists: Lists,
+    repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Writes the attributes of rows `first` and on while they fit; gives the next row and the bytes that it needs."""
     at = 0
@@ -111,7 +118,7 @@ def put_all_attributes(
     for row in range(first, entries.size):
         start = at
         at, again, wrong = put_attributes(source, entries[row], code, out, at, lists)
-        if at + SPARE > out.size:
+        if at > limit:
             return row, at - start
         offsets[row - first + 1] = at
         repeated[row], invalid[row] = again, wrong > 0
@@ -121,7 +128,7 @@ def put_all_attributes(
 @kernel
 def put_all_bodies(
     source: Source, entries: np.ndarray, first: int, code: int, out: np.ndarray, offsets: np.ndarray,
-    repeated: np.ndarray, invalid: np.ndarray, lists: Lists,
+    repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The same for the one value that each record holds."""
     at = 0
@@ -129,7 +136,7 @@ def put_all_bodies(
     for row in range(first, entries.size):
         start = at
         at, again, wrong = put_body(source, entries[row], code, out, at, lists)
-        if at + SPARE > out.size:
+        if at > limit:
             return row, at - start
         offsets[row - first + 1] = at
         repeated[row], invalid[row] = again, wrong > 0

@@ -68,12 +68,14 @@ class Reading:
         """An attribute list as a column of JSON, and per row the number of keys that came again."""
         found = attribute_column(self.source, self.rows.entries(field.split(".")[0]), field)
         verdict.reject(found.invalid, Reason.INVALID_UTF8, CODE[field])
+        verdict.reject(found.too_large, Reason.TOO_LARGE, CODE[field])
         return found.column, found.repeated
 
     def body(self, field: str, verdict: Verdict) -> tuple[pa.ChunkedArray, np.ndarray]:
         """A value of any type as a column of JSON, and per row the number of keys that came again."""
         found = body_column(self.source, self.rows.entries(field.split(".")[0]), field)
         verdict.reject(found.invalid, Reason.INVALID_UTF8, CODE[field])
+        verdict.reject(found.too_large, Reason.TOO_LARGE, CODE[field])
         return found.column, found.repeated
 
     def small(self, field: str, kind: pa.DataType, verdict: Verdict, *, is_valid: np.ndarray | None = None) -> pa.Array:
