@@ -1,4 +1,4 @@
-"""Does the tail analysis keep its promises? False alarms, coverage and power on a serving model with load swings.
+"""Does the tail analysis keep its promises? False alarms, coverage and power under load swings.
 
     python -m tests.accuracy.tail_calibration [--runs N]
 
@@ -101,7 +101,11 @@ def against_window(after: np.ndarray, before: np.ndarray, quantile: float) -> tu
 
 @dataclass
 class Tally:
-    """Counts over runs: `answered` of `runs`, `alarms` (any stage or the whole flagged), `covered` stage intervals."""
+    """Counts over runs.
+
+    `answered` of `runs` gave intervals; `alarms`: runs where a stage or the whole was flagged; `top_hits`:
+    runs where prefill was flagged and the largest; `covered`: intervals that held the truth, by stage.
+    """
 
     runs: int = 0
     answered: int = 0

@@ -19,18 +19,21 @@ _UNITS = """
 INSERT INTO base.units
 WITH requests AS (
     SELECT range AS i, (range * 10000000)::BIGINT AS start_ns, 1 + 0.5 * sin(range / 300.0) AS load,
-        (16 + hash(range) % 2000)::BIGINT AS input_tokens, (2 + hash(range + 7) % 300)::BIGINT AS output_tokens
+        (16 + hash(range) % 2000)::BIGINT AS input_tokens,
+        (2 + hash(range + 7) % 300)::BIGINT AS output_tokens
     FROM range($requests)
 ), timed AS (
     SELECT *, (25000000 * load * -ln(1e-9 + (hash(i + 1) % 1000000) / 1e6))::BIGINT AS queue_ns,
         (input_tokens * 60000)::BIGINT AS prefill_ns, (output_tokens * 9000000 * load)::BIGINT AS decode_ns
     FROM requests
 )
-SELECT i, 'request', uuid(), i, NULL, NULL, NULL, NULL, 'gateway', 'POST /v1/completions', 'model-' || (i % 3),
+SELECT i, 'request', uuid(), i, NULL, NULL, NULL, NULL, 'gateway', 'POST /v1/completions',
+    'model-' || (i % 3),
     start_ns, start_ns + 9000000 + queue_ns + prefill_ns + decode_ns,
     start_ns + 7000000 + queue_ns + prefill_ns, start_ns + 7000000 + queue_ns + prefill_ns + decode_ns,
     input_tokens, output_tokens, CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'ok' END, 'gateway',
-    {'tenant': 't' || (i % 20), 'region': 'r' || (i % 4), 'request_id': i}::VARIANT, 10, 0, 0, 0, 0, 0, 0, 0, ''
+    {'tenant': 't' || (i % 20), 'region': 'r' || (i % 4), 'request_id': i}::VARIANT,
+    10, 0, 0, 0, 0, 0, 0, 0, ''
 FROM timed
 """
 _STAGES = """
@@ -69,7 +72,8 @@ def timed(label: str, question: Callable[[], TailAnswer]) -> TailAnswer:
         answer = question()
         seconds.append(time.perf_counter() - begin)
     error_ns = int(answer.stages["excess_ns"].sum()) - answer.excess_ns
-    print(f"{label:34s} {seconds[0]:5.2f} s, again {seconds[1]:5.2f} s, sum error {error_ns} ns, {answer.verdict}")
+    print(f"{label:34s} {seconds[0]:5.2f} s, again {seconds[1]:5.2f} s, ", end="")
+    print(f"sum error {error_ns} ns, {answer.verdict}")
     return answer
 
 

@@ -1,6 +1,17 @@
 """Questions to a trace store, and their answers."""
 
+from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.quality import QualityAnswer, quality
+from tracekit.analysis.stragglers import StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 
-__all__ = ["TailAnswer", "tail"]
+__all__ = [
+    "Evidence",
+    "QualityAnswer",
+    "StragglersAnswer",
+    "TailAnswer",
+    "quality",
+    "stragglers",
+    "tail",
+]

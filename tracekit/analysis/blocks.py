@@ -58,7 +58,8 @@ def _one_sided_time(values: np.ndarray) -> float:
     """Upper estimate of the sum of autocorrelations at lags from 1.
 
     The sum is taken over a window of five times the integrated time (Sokal's rule), and its standard error
-    sqrt((4 window + 2) / length) (Madras and Sokal 1988) is added: a short series shows too little correlation.
+    sqrt((4 window + 2) / length) (Madras and Sokal 1988) is added: a short series shows too little
+    correlation.
     """
     centred = values - values.mean()
     spectrum = np.abs(np.fft.rfft(centred, 2 * len(values))) ** 2

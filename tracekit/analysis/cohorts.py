@@ -79,8 +79,8 @@ def band_cohort(units: MeasuredUnits, *, lower: float, upper: float = 1.0) -> Co
 def edge_cohorts(cohort: Cohort) -> list[Cohort]:
     """Units near the lower and the upper end of a band; empty at an open end.
 
-    Their mean stands for the mean at the quantile itself. An end is as wide as a quarter of the band on either
-    side, at most 2 % of the units.
+    Their mean stands for the mean at the quantile itself. An end is as wide as a quarter of the band on
+    either side, at most 2 % of the units.
     """
     chosen = cohort.band
     if chosen is None:
@@ -173,8 +173,8 @@ def _check_sums(sums: StageSums, cohorts: list[Cohort]) -> None:
         missing_ns = cohort.value_sum_ns - int(sums.total_ns(number).sum())
         if missing_ns:
             raise InsufficientDataError(
-                f"the stored stages of {cohort.count} units differ from their durations by {missing_ns} ns in total; "
-                "the store is damaged or was changed by hand: ingest the files into a new one"
+                f"the stored stages of {cohort.count} units differ from their durations by {missing_ns} ns "
+                "in total; the store is damaged or was changed by hand: ingest the files into a new one"
             )
 
 

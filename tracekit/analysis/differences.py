@@ -1,4 +1,4 @@
-"""What the slow units have in common: attribute values that are more frequent in the tail than in the middle."""
+"""What the slow units have in common: attribute values that are more frequent among them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MINIMUM_COUNT = 5
 def difference_frame(
     cursor: duckdb.DuckDBPyConnection, judgement: Judgement, *, rest: int
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Values by how much more frequent they are in the tail (DIFFERENCE_SCHEMA), and the attributes set aside.
+    """Values that are more frequent in the tail (DIFFERENCE_SCHEMA), and the attributes set aside.
 
     The tail is compared with cohort `rest`. `ratio` is share over share, with a 95 % interval from blocks of
     time; `adjusted_p` is the false discovery rate (Benjamini-Hochberg over all rows). Both are null where no

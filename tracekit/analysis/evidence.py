@@ -41,20 +41,14 @@ def evidence_of(counts: dict[str, int], *, left_out_count: int, missing_count: i
     all_counts = counts | {"left_out_count": left_out_count, "missing_metric_count": missing_count}
     wall_ns, unit_count = max(counts["wall_ns"], 1), max(counts["unit_count"], 1)
     damaged = (counts["orphan_ns"] + counts["outside_ns"]) / wall_ns
+    incomplete, conflicting = (counts[f"{kind}_count"] for kind in ("incomplete", "conflict"))
     candidates = {
         f"{damaged:.1%} of the time belongs to spans without a parent or was cut off": damaged,
-        f"{counts['incomplete_count']:,} of {unit_count:,} units have spans whose parent is missing": counts[
-            "incomplete_count"
-        ]
-        / unit_count,
-        f"{counts['conflict_count']:,} of {unit_count:,} units carry impossible values that were not used": counts[
-            "conflict_count"
-        ]
+        f"{incomplete:,} of {unit_count:,} units have spans whose parent is missing": incomplete / unit_count,
+        f"{conflicting:,} of {unit_count:,} units carry impossible values, not used": conflicting
         / unit_count,
         f"{missing_count:,} units have no value of the metric": missing_count / (unit_count + missing_count),
-        f"the units were seen from {counts['vantage_count']} vantage points": float(
-            counts["vantage_count"] > 1
-        ),
+        f"the units were seen from {counts['vantage_count']} vantage points": counts["vantage_count"] > 1,
     }
     reasons = [reason for reason, share in candidates.items() if share > DOUBT_SHARE]
     return Evidence(_verdict(damaged, list(candidates.values())), reasons, all_counts)

@@ -5,8 +5,8 @@ For D the metric and x the time in a stage, the mean of x over the units with D 
 
     IF = (1{a <= D <= b} x - β θ + m(b) (p_b - 1{D <= b}) - m(a) (p_a - 1{D < a})) / β,   m(q) = E[x | D = q]
 
-(the tail is the band from q to the end, where it becomes the well-known form for expected shortfall). Its mean
-is zero, and its sums over blocks of time carry the autocorrelation that independent units would hide.
+(the tail is the band from q to the end, where it becomes the well-known form for expected shortfall). Its
+mean is zero, and its sums over blocks of time carry the autocorrelation that independent units would hide.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ class BandSums:
     """Sums over slices of time that the influence of a band's means needs; M slices, S stages.
 
     `stage_sums`: float64[M, S], time of the band's units in each stage.
-    `unit_counts`, `below_counts`, `upto_counts`: int64[M], all units, those below the band, those in or below.
-    `lower_means`, `upper_means`: float64[S], mean time of units at the two ends of the band; zeros at an open end.
+    `unit_counts`, `below_counts`, `upto_counts`: int64[M], all units, those below the band, those below or in
+    it. `lower_means`, `upper_means`: float64[S], mean time of units at the two ends of the band; zeros at an
+    open end.
     """
 
     stage_sums: np.ndarray

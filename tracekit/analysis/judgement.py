@@ -23,9 +23,9 @@ Shortage = Literal["too_few_units", "too_few_blocks"]
 class Judgement:
     """How the chance in a comparison was judged.
 
-    `method`: `windows`, `blocks` or `none`; `shortage` says why none. `block_counts`: independent blocks of each
-    side, or the number of windows. `block_ns`: their lengths. `uncertainty`: over all stages and, last, their
-    sum; None without a method.
+    `method`: `windows`, `blocks` or `none`; `shortage` says why none. `block_counts`: independent blocks of
+    each side, or the number of windows. `block_ns`: their lengths. `uncertainty`: over all stages and, last,
+    their sum; None without a method.
     """
 
     method: Literal["windows", "blocks", "none"]
@@ -73,7 +73,9 @@ def _occupied_blocks(units: MeasuredUnits, contributions: np.ndarray) -> np.ndar
     bins = blocks.slices(units.start_ns)
     deviations = np.bincount(bins, units.value_ns - units.value_ns.mean(), minlength=blocks.SLICE_COUNT)
     # Ranks show a swinging load that a few extreme durations would hide.
-    ranks = np.bincount(bins, _middle_ranks(units.value_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
+    ranks = np.bincount(
+        bins, _middle_ranks(units.value_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT
+    )
     count = blocks.independent_block_count([deviations, ranks, contributions[:, -1]])
     occupied = blocks.merged(np.bincount(bins, minlength=blocks.SLICE_COUNT), count) > 0
     return blocks.merged(contributions, count)[occupied]

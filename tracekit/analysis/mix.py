@@ -103,7 +103,7 @@ def _call_excess(tail: CohortSums, baseline: CohortSums) -> np.ndarray:
     base_each = np.divide(
         _means(baseline), baseline_calls, out=np.zeros_like(tail_calls), where=baseline_calls > 0
     )
-    # A stage that one side never calls has no time per call there: take the other side's, so that all is calls.
+    # A stage that one side never calls has no time per call there: all of it is calls.
     tail_each = np.where(tail_calls > 0, tail_each, base_each)
     base_each = np.where(baseline_calls > 0, base_each, tail_each)
     # Time without counted operations (a gap that nothing explains) has no calls to differ in.

@@ -15,7 +15,7 @@ def rounded_parts(numerators: Sequence[int], denominator: int) -> list[int]:
     """Whole numbers near `numerator / denominator` that sum to the rounded quotient of the whole sum.
 
     Cumulative rounding: part k is the difference of two neighbouring rounded running sums, so each part is
-    within one of its exact value and the parts always sum to `rounded_quotient(sum(numerators), denominator)`.
+    within one of its exact value and the parts always sum to the rounded quotient of the sum.
     """
     return [after - before for before, after in pairwise(_running(numerators, denominator))]
 

@@ -29,7 +29,7 @@ class Uncertainty:
     reach: float
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
-        """Which estimates differ from zero at a family-wise error of 5 %, plainly and corrected for skewness."""
+        """Which estimates differ from zero at a family-wise error of 5 %, with and without skewness."""
         # Estimates that are the same in every block differ from zero beyond doubt, unless they are zero.
         certain = (self.standard_error == 0) & (estimates != 0)
         statistic = estimates / np.where(self.standard_error > 0, self.standard_error, 1.0)
@@ -51,7 +51,8 @@ class Uncertainty:
 def from_blocks(contributions: list[np.ndarray]) -> Uncertainty:
     """Uncertainty of a sum of independent estimates from their block contributions.
 
-    Each array is float64[K, S] with columns that sum to zero (`influence_sums`); arrays of different selections
+    Each array is float64[K, S] with columns that sum to zero (`influence_sums`); arrays of different
+    selections
     are independent of each other. Degrees of freedom are those of the side with the fewest blocks, which is
     the lower bound of Welch's.
     """
@@ -125,7 +126,7 @@ def student_two_sided(statistic: float, freedom: int) -> float:
 
 
 def adjusted_p_values(p_values: np.ndarray) -> np.ndarray:
-    """Benjamini-Hochberg: the false discovery rate at which each test would be accepted (float64, same order)."""
+    """Benjamini-Hochberg: the false discovery rate at which each test is accepted (same order)."""
     count = len(p_values)
     order = np.argsort(p_values)[::-1]
     scaled = p_values[order] * count / np.arange(count, 0, -1)

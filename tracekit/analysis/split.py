@@ -1,8 +1,9 @@
 """The excess of the tail as frames whose rows sum to it: stages, operations, causes, classes, size, levels.
 
-Means are exact fractions; they become whole nanoseconds by cumulative rounding in the order of stage names, so the
-stages of each cohort sum to its rounded mean, and the excess of a stage is the difference of its two whole means.
-Rows below a stage are apportioned inside it. Every sum is exact, and no row is off by more than a nanosecond or two.
+Means are exact fractions; they become whole nanoseconds by cumulative rounding in the order of stage names.
+So the stages of each cohort sum to its rounded mean, and the excess of a stage is the difference of its two
+whole means. Rows below a stage are apportioned inside it. Every sum is exact, and no row is off by more than
+a nanosecond or two.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def stage_frame(
     *,
     floor_ns: int,
 ) -> tuple[pl.DataFrame, MixSplit]:
-    """One row a stage (STAGE_SCHEMA), the largest excess first, and the split by mix over stages in name order.
+    """One row a stage (STAGE_SCHEMA), the largest excess first, and the split by mix, stages in name order.
 
     `floor_ns`: no smaller excess is called significant.
     """
@@ -140,7 +141,7 @@ def operation_frame(cursor: duckdb.DuckDBPyConnection, stages: pl.DataFrame) -> 
 def cause_frame(
     cursor: duckdb.DuckDBPyConnection, stages: pl.DataFrame, sums: StageSums, metric: Metric
 ) -> pl.DataFrame:
-    """Who was waited for and what it was doing (CAUSE_SCHEMA); the rows sum to the excess of the waiting stage.
+    """Who was waited for and what it was doing (CAUSE_SCHEMA); the rows sum to the waiting stage.
 
     Waiting that was charged to nobody is a row without a rank. Empty for requests.
     """

@@ -43,8 +43,8 @@ EXEMPLAR_LIMIT = 5
 class _Comparison:
     """The cohorts of a question: tail, reference, the ends of both, and further levels.
 
-    `edges`: numbers of the end cohorts of the tail and the reference. `levels`: pairs of cohort numbers by name.
-    `rest`: number of the cohort that attributes of the tail are compared with.
+    `edges`: numbers of the end cohorts of the tail and the reference. `levels`: pairs of cohort numbers by
+    name. `rest`: number of the cohort that attributes of the tail are compared with.
     """
 
     cohorts: list[Cohort]
@@ -68,12 +68,13 @@ def tail(
     metric: `ttft`, `tpot`, `e2e` (requests) or `step` (training steps, one unit a rank).
     quantile: the tail is `metric >= quantile`; 0 takes all units.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
-    baseline: `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A SQL
-        condition selects other units, and the tail of the selection is compared with the tail of those at the same
-        quantile: what changed. Then `levels` also holds the middle of the one against the middle of the other.
+    baseline: `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A
+        SQL condition selects other units, and the tail of the selection is compared with the tail of those at
+        the same quantile: what changed. Then `levels` also holds the middle of the one against that of the
+        other.
     outcome: outcome that units must have (`ok`), or `any`.
-    window_ns: length of the windows that a baseline of at least 20 windows is cut into to judge chance; by default
-        as long as the selection. With fewer windows, independent blocks of time are taken.
+    window_ns: length of the windows that a baseline of at least 20 windows is cut into to judge chance; by
+        default as long as the selection. With fewer windows, independent blocks of time are taken.
 
     Raises `UsageError` for a bad option, `QueryError` for a condition that DuckDB refuses, and
     `InsufficientDataError` where the stored stages contradict the durations.
@@ -221,7 +222,7 @@ _NOTHING: dict[str, Any] = {
 
 
 def _threshold(cohort: Cohort) -> int | None:
-    """Smallest metric in a cohort that one quantile cuts out; None for windows with quantiles of their own."""
+    """Smallest metric in a cohort; None without units, and for windows with quantiles of their own."""
     if cohort.band is None or cohort.count == 0:
         return None
     return int(cohort.units.value_ns[cohort.positions[0]])
@@ -234,7 +235,7 @@ def _evidence(cursor: duckdb.DuckDBPyConnection, left_out: pl.DataFrame) -> Evid
 
 
 def clock_resolution_ns(sides: list[MeasuredUnits]) -> int:
-    """The largest power of ten, up to a second, that all starts and durations are multiples of; 1 without units."""
+    """The largest power of ten, up to a second, that all starts and durations are multiples of."""
     times = np.concatenate([part for units in sides for part in (units.start_ns, units.value_ns)])
     resolution = 1
     while len(times) and resolution < 1_000_000_000 and not (times % (10 * resolution)).any():

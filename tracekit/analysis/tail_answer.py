@@ -43,14 +43,15 @@ class TailAnswer:
 
     metric, unit: what was asked (`ttft`, `tpot`, `e2e`, `step`) and of what (`request`, `step`).
     quantile, where, baseline, outcome: the question.
-    comparison: `body` (the tail against the middle of the same units) or `selection` (the tail of the selection
-        against the tail of the baseline selection, at the same quantile; quantile 0 compares all with all).
+    comparison: `body` (the tail against the middle of the same units) or `selection` (the tail of the
+        selection against that of the baseline selection at the same quantile; 0 compares all with all).
     count, baseline_selection_count: units of the two selections that entered.
     tail_count, baseline_count: units that are compared; threshold_ns, baseline_threshold_ns: their quantiles.
     excess_ns, low_ns, high_ns, significant: the excess with its 95 % interval; None where there is none.
     method, block_counts, block_ns: how chance was judged (`windows`, `blocks`, `none`).
     clock_resolution_ns: largest power of ten that all times are multiples of.
-    stages: one row a stage; excess, share, interval, significance, owner, ambiguity, mix, rate, calls, per call.
+    stages: one row a stage; excess, share, interval, significance, owner, ambiguity, mix, rate, calls, per
+        call.
     operations: the spans inside each stage that the time belongs to; rows sum to their stage.
     causes: for steps, who was waited for and what it was doing; rows sum to `step.straggler_wait`.
     classes: mix and rate by class of unit; rows sum to the excess.

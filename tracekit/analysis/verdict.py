@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
+from tracekit.analysis.durations import duration_text
 from tracekit.analysis.judgement import MINIMUM_UNITS
 from tracekit.analysis.split import WAITING_STAGE
 from tracekit.analysis.tail_answer import TailAnswer, Verdict
@@ -17,6 +18,7 @@ MIX_SHARE = 0.25
 _MAJORITY = 0.5
 _CLEAR_RANK_SHARE = 2 / 3
 _NAMED_STAGES = 3
+_SHOWN_SHARE = 0.01
 _METRICS = {
     "ttft": "to the first token",
     "tpot": "for each token after the first",
@@ -49,7 +51,8 @@ def verdict_of(answer: TailAnswer) -> Verdict:
 def is_mix(answer: TailAnswer) -> bool:
     """Whether the excess comes from other units in the tail and not from slower ones.
 
-    Like units (same class) may be slower by at most a quarter of the excess, and so may each token where token
+    Like units (same class) may be slower by at most a quarter of the excess, and so may each token where
+    token
     counts are known: classes on one side only have no like units, and their time must not pass for mix.
     """
     if answer.excess_ns <= 0:
@@ -79,18 +82,6 @@ def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
     return [(_words(stage, charged), excess_ns) for stage, excess_ns in ordered]
 
 
-def duration_text(duration_ns: int) -> str:
-    """A duration for people: 1.23 s, 45.6 ms, 7.89 us, 12 ns."""
-    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)):
-        if abs(duration_ns) >= size:
-            return (
-                f"{duration_ns / size:.3g} {unit}"
-                if abs(duration_ns) < 1000 * size
-                else f"{duration_ns / size:,.0f} s"
-            )
-    return f"{duration_ns} ns"
-
-
 def _of_excess(answer: TailAnswer) -> Verdict:
     if is_mix(answer):
         return "mix_not_slowness"
@@ -116,69 +107,86 @@ def _summary(answer: TailAnswer, verdict: Verdict) -> str:
         side = "selection" if not answer.tail_count else "baseline"
         left_out = int(answer.left_out["unit_count"].sum())
         return f"The {side} holds no {answer.unit} with {answer.metric}; {left_out:,} were left out."
+    if verdict == "refused":
+        return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     sentences = [_statement(answer), _conclusion(answer, verdict), _level_sentence(answer)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _statement(answer: TailAnswer) -> str:
-    what = f"{answer.count:,} {answer.unit}s"
-    which = f"The slowest {answer.tail_count:,} of {what}" if answer.quantile > 0 else f"All {what}"
-    against = "their middle" if answer.comparison == "body" else "the baseline"
-    if answer.comparison == "selection" and answer.quantile > 0:
-        against = f"the slowest {answer.baseline_count:,} of the baseline"
-    direction = "more" if answer.excess_ns >= 0 else "less"
-    took = " ".join(filter(None, [f"take {duration_text(answer.tail_mean_ns)}", _METRICS[answer.metric]]))
-    return f"{which} {took}, {duration_text(abs(answer.excess_ns))} {direction} than {against}."
+    slowest = answer.quantile > 0
+    which = f"The slowest {answer.tail_count:,} of" if slowest else "All"
+    against = "their middle"
+    if answer.comparison == "selection":
+        against = f"the slowest {answer.baseline_count:,} of the baseline" if slowest else "the baseline"
+    took = f"take {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
+    difference = f"{duration_text(abs(answer.excess_ns))} {'more' if answer.excess_ns >= 0 else 'less'}"
+    return f"{which} {answer.count:,} {answer.unit}s {took}, {difference} than {against}."
 
 
 def _conclusion(answer: TailAnswer, verdict: Verdict) -> str:
-    where = _where(answer)
-    blocks = min(answer.block_counts, default=0)
-    match verdict:
-        case "refused":
-            return f"No conclusion: {answer.evidence.reasons[0]}."
-        case "too_few_units":
-            fewest = min(answer.tail_count, answer.baseline_count)
-            return f"{where} Only {fewest} units on one side, {MINIMUM_UNITS} are needed to generalise."
-        case "too_few_blocks":
-            return (
-                f"{where} That holds for these {answer.unit}s; they make only {blocks} independent blocks of time, "
-                f"{MINIMUM_BLOCKS} are needed to generalise."
-            )
-        case "no_excess":
-            return "That is within what chance makes: there is no excess to explain."
-        case "mix_not_slowness":
-            return f"{where} {_mix_sentence(answer)}"
-        case "excess_spread":
-            return f"{where} No single stage stands out from chance."
-    return where
+    if verdict == "no_excess":
+        return "That is within what chance makes: there is no excess to explain."
+    sentences = [_where(answer)]
+    if is_mix(answer):
+        sentences.append(_mix_sentence(answer))
+    if verdict == "excess_spread":
+        sentences.append("No single stage stands out from chance.")
+    if answer.shortage is not None:
+        sentences.append(_shortage_sentence(answer))
+    return " ".join(sentences)
+
+
+def _shortage_sentence(answer: TailAnswer) -> str:
+    have, needed = (
+        f"{min(answer.tail_count, answer.baseline_count)} on one side",
+        f"{MINIMUM_UNITS} {answer.unit}s",
+    )
+    if answer.shortage == "too_few_blocks":
+        have, needed = f"{min(answer.block_counts)} independent blocks of time", f"{MINIMUM_BLOCKS}"
+    return f"This holds for these {answer.unit}s only: to generalise takes {needed}, and there are {have}."
 
 
 def _where(answer: TailAnswer) -> str:
+    """The largest parts of an excess, or of an improvement those that became faster."""
     if answer.excess_ns == 0:
         return "Both are equal."
-    # Of an improvement the stages that became faster are named.
     sign = 1 if answer.excess_ns > 0 else -1
     parts = [(words, part_ns) for words, part_ns in named_causes(answer) if sign * part_ns > 0]
-    parts = sorted(parts, key=lambda part: -sign * part[1])[:_NAMED_STAGES]
-    listed = ", ".join(f"{words} {part_ns / answer.excess_ns:.0%}" for words, part_ns in parts)
-    return f"Of that, {listed}."
+    largest = sorted(parts, key=lambda part: -sign * part[1])[:_NAMED_STAGES]
+    shown = [(words, part_ns) for words, part_ns in largest if part_ns / answer.excess_ns >= _SHOWN_SHARE]
+    return f"Of that, {', '.join(f'{words} {part_ns / answer.excess_ns:.0%}' for words, part_ns in shown)}."
 
 
 def _mix_sentence(answer: TailAnswer) -> str:
     rate_ns = int(answer.stages["rate_ns"].sum())
-    direction = "slower" if rate_ns > 0 else "faster"
-    return (
-        "It is the mix, not slowness: the slow ones are other (larger) units, "
-        f"and units of the same class are {duration_text(abs(rate_ns))} {direction}."
-    )
+    like_units = f"{duration_text(abs(rate_ns))} {'slower' if rate_ns > 0 else 'faster'}"
+    others = f"the slow {answer.unit}s are of other kinds or sizes"
+    sentence = f"It is mix, not slowness: {others}, like ones are {like_units}"
+    for row in answer.size.filter(pl.col("size_ns") > 0).iter_rows(named=True) if len(answer.size) else ():
+        each, before = (
+            duration_text(round(row["tail_ns_per_token"])),
+            duration_text(round(row["baseline_ns_per_token"])),
+        )
+        name = row["tokens"].replace("_tokens", "")
+        sentence += (
+            f"; {row['tail_tokens']:,.0f} {name} tokens at {each} each against "
+            f"{row['baseline_tokens']:,.0f} at {before}"
+        )
+    return f"{sentence}."
 
 
 def _level_sentence(answer: TailAnswer) -> str:
-    """How the middles differ, which is not where the tails differ."""
-    body = answer.levels.filter(pl.col("level") == "body")
-    excess_ns = int(body["excess_ns"].sum())
-    if not len(body) or answer.quantile == 0 or excess_ns <= 0:
+    """How the middles differ, which is often not how the tails differ."""
+    excess_ns = int(answer.levels["excess_ns"].sum())
+    # The middles of steps are not split by cause, and waiting alone names nobody.
+    if answer.metric == "step" or not len(answer.levels) or excess_ns == 0:
         return ""
-    listed = ", ".join(f"{row['stage']} {row['share']:.0%}" for row in body.head(2).iter_rows(named=True))
-    return f"The middle of the selection takes {duration_text(excess_ns)} more than that of the baseline: {listed}."
+    rows = answer.levels.filter(pl.col("share") >= _SHOWN_SHARE).sort(
+        "share", "stage", descending=[True, False]
+    )
+    listed = ", ".join(
+        f"{row['stage']} {row['share']:.0%}" for row in rows.head(_NAMED_STAGES).iter_rows(named=True)
+    )
+    difference = f"{duration_text(abs(excess_ns))} {'more' if excess_ns > 0 else 'less'}"
+    return f"The middle of the selection takes {difference} than the middle of the baseline: {listed}."

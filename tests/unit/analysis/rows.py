@@ -35,7 +35,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Step:
-    """One rank's part of a training step; `waits` is (culprit rank, stage, nanoseconds) of `step.straggler_wait`."""
+    """One rank's part of a training step; `waits` splits its waiting: (culprit rank, stage, nanoseconds)."""
 
     step: int
     rank: int
@@ -112,13 +112,16 @@ def _step_row(number: int, step: Step) -> dict[str, Any]:
 
 
 def _unit_row(number: int) -> dict[str, Any]:
-    return {
-        "unit_id": number, "kind": "", "trace_id": None, "root_span_id": None, "job_id": None, "attempt": None,
-        "step": None, "rank": None, "service_name": None, "name": "", "model": None, "start_ns": 0, "end_ns": 0,
-        "first_token_ns": None, "last_token_ns": None, "input_tokens": None, "output_tokens": None, "outcome": "ok",
-        "vantage": "gateway", "attributes": None, "span_count": 1, "orphan_count": 0, "orphan_ns": 0,
-        "outside_count": 0, "outside_ns": 0, "post_root_ns": 0, "shift_ns": 0, "conflict_count": 0, "flags": "",
-    }  # fmt: skip
+    absent = (
+        "trace_id", "root_span_id", "job_id", "attempt", "step", "rank", "service_name", "model",
+        "first_token_ns", "last_token_ns", "input_tokens", "output_tokens", "attributes",
+    )  # fmt: skip
+    zero = (
+        "start_ns", "end_ns", "span_count", "orphan_count", "orphan_ns", "outside_count", "outside_ns",
+        "post_root_ns", "shift_ns", "conflict_count",
+    )  # fmt: skip
+    text = {"kind": "", "name": "", "outcome": "ok", "vantage": "gateway", "flags": ""}
+    return {"unit_id": number} | dict.fromkeys(absent) | dict.fromkeys(zero, 0) | text
 
 
 def _stage_rows(number: int, unit: Request | Step) -> list[tuple[Any, ...]]:

@@ -180,14 +180,15 @@ def test_larger_prompts_are_mix_and_not_slowness(store: Write) -> None:
 
 
 def test_a_baseline_selection_is_compared_at_the_same_quantile(store: Write) -> None:
-    """The slowest tenth after a change against the slowest tenth before it, not against the healthy middle."""
+    """The slowest tenth after a change against the slowest tenth before it, not against the middle."""
     before = _traffic(1000)
     after = [
         Request([*request.stages, ("ttft", "gw.route", 50 * MS)], start_ns=request.start_ns + 10**13)
         for request in _traffic(1000, seed=2)
     ]
     answer = tail(
-        store(before + after), "ttft", quantile=0.9, where="start_ns >= 10000000000000", baseline="start_ns < 10000000000000"
+        store(before + after), "ttft", quantile=0.9,
+        where="start_ns >= 10000000000000", baseline="start_ns < 10000000000000",
     )  # fmt: skip
     assert answer.comparison == "selection"
     top = answer.stages.row(0, named=True)
@@ -298,8 +299,8 @@ def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
     """Scripts rely on these keys."""
     answer = json.loads(json.dumps(tail(store(_traffic(200)), "ttft").as_dict()))
     expected = {
-        "metric", "unit", "count", "tail_count", "threshold_ns", "tail_mean_ns", "baseline_mean_ns", "excess_ns",
-        "stages", "verdict", "quality",
+        "metric", "unit", "count", "tail_count", "threshold_ns", "tail_mean_ns", "baseline_mean_ns",
+        "excess_ns", "stages", "verdict", "quality",
     }  # fmt: skip
     assert expected <= answer.keys()
     assert {"stage", "owner", "excess_ns", "share", "low_ns", "high_ns", "significant"} <= answer["stages"][

@@ -1,0 +1,40 @@
+-- What was refused, set aside or known already when records arrived, one row a check.
+--
+-- Columns:
+--   check_name: `duplicates`, `failed_files`, `rejected:<reason>` or `note:<reason>`.
+--   finding_count: records, or files, that it was found in.
+--   total_count: all records that arrived, or all files.
+WITH
+arrived AS (
+    SELECT
+        count(*) AS files,
+        count(*) FILTER (WHERE error IS NOT NULL) AS failed_files,
+        coalesce(sum(duplicates), 0) AS duplicates,
+        coalesce(sum(spans + metric_points + logs + duplicates + rejected), 0) AS records
+    FROM base.ingests
+),
+reasons AS (
+    SELECT
+        CASE WHEN kind = 'note' THEN 'note:' ELSE 'rejected:' END || reason AS check_name,
+        sum(record_count) AS finding_count
+    FROM base.ingest_rejects
+    GROUP BY ALL
+)
+SELECT
+    'duplicates' AS check_name,
+    duplicates::BIGINT AS finding_count,
+    records::BIGINT AS total_count
+FROM arrived
+UNION ALL
+SELECT
+    'failed_files',
+    failed_files::BIGINT,
+    files::BIGINT
+FROM arrived
+UNION ALL
+SELECT
+    reasons.check_name,
+    reasons.finding_count::BIGINT,
+    arrived.records::BIGINT
+FROM reasons, arrived
+ORDER BY check_name

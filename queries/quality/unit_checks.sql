@@ -1,0 +1,43 @@
+-- What is wrong with the units of the store, one row a check.
+--
+-- Columns:
+--   check_name: code of the check.
+--   finding_count: units, or nanoseconds for checks that end in `_ns`, where it fails.
+--   total_count: all units, or all nanoseconds.
+WITH
+sums AS (
+    SELECT
+        count(*) AS units,
+        coalesce(sum(end_ns - start_ns), 0) AS wall_ns,
+        count(*) FILTER (WHERE orphan_count > 0) AS incomplete_units,
+        coalesce(sum(orphan_ns), 0) AS orphan_ns,
+        coalesce(sum(outside_ns), 0) AS outside_ns,
+        coalesce(sum(post_root_ns), 0) AS post_root_ns,
+        count(*) FILTER (WHERE conflict_count > 0) AS conflicting_units,
+        count(*) FILTER (WHERE shift_ns != 0) AS shifted_units,
+        count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcomes
+    FROM base.units
+),
+unattributed AS (
+    SELECT coalesce(sum(self_ns) FILTER (WHERE stage = 'unattributed'), 0) AS unattributed_ns
+    FROM base.unit_stages
+)
+SELECT
+    checks.check_name,
+    checks.finding_count::BIGINT AS finding_count,
+    checks.total_count::BIGINT AS total_count
+FROM
+    sums,
+    unattributed,
+    LATERAL (
+        VALUES
+            ('incomplete_units', incomplete_units, units),
+            ('orphan_ns', orphan_ns, wall_ns),
+            ('outside_ns', outside_ns, wall_ns),
+            ('post_root_ns', post_root_ns, wall_ns),
+            ('unattributed_ns', unattributed_ns, wall_ns),
+            ('conflicting_units', conflicting_units, units),
+            ('shifted_units', shifted_units, units),
+            ('unknown_outcomes', unknown_outcomes, units)
+    ) AS checks (check_name, finding_count, total_count)
+ORDER BY checks.check_name

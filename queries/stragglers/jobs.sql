@@ -1,0 +1,59 @@
+-- How long the steps of every training job took, and how long its ranks waited for each other.
+--
+-- Parameters:
+--   $job: only this job, NULL for all.
+-- Columns:
+--   job_id: the job.
+--   attempt_count: attempts with steps.
+--   rank_count: largest number of ranks that reported one step.
+--   step_count: steps that are looked at, each of its attempt counted.
+--   warm_up_count: first steps of attempts, which are not looked at.
+--   failed_count: steps that did not end well on every rank, which are not looked at.
+--   median_step_ns: median duration of a step, from its first rank's start to its last rank's end, in nanoseconds.
+--   mean_step_ns: mean duration of a step, in nanoseconds.
+--   wall_ns: durations of all ranks in these steps, summed, in nanoseconds.
+--   waited_ns: time in which ranks waited for others, in nanoseconds.
+WITH
+waits AS (
+    SELECT
+        unit_id,
+        sum(self_ns) AS waited_ns
+    FROM base.unit_stages
+    WHERE stage = 'step.straggler_wait'
+    GROUP BY unit_id
+),
+steps AS (
+    SELECT
+        coalesce(units.job_id, '') AS job_id,
+        coalesce(units.attempt, -1) AS attempt,
+        units.step,
+        bool_and(units.outcome = 'ok') AS is_ok,
+        count(DISTINCT units.rank) AS rank_count,
+        max(units.end_ns) - min(units.start_ns) AS step_ns,
+        sum(units.end_ns - units.start_ns) AS wall_ns,
+        coalesce(sum(waits.waited_ns), 0) AS waited_ns
+    FROM base.units
+    LEFT JOIN waits USING (unit_id)
+    WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
+    GROUP BY ALL
+),
+marked AS (
+    SELECT
+        *,
+        step = min(step) OVER (PARTITION BY job_id, attempt) AS is_warm_up
+    FROM steps
+)
+SELECT
+    job_id,
+    count(DISTINCT attempt) AS attempt_count,
+    max(rank_count) AS rank_count,
+    count(*) FILTER (WHERE is_ok AND NOT is_warm_up) AS step_count,
+    count(*) FILTER (WHERE is_warm_up) AS warm_up_count,
+    count(*) FILTER (WHERE NOT is_ok AND NOT is_warm_up) AS failed_count,
+    quantile_disc(step_ns, 0.5) FILTER (WHERE is_ok AND NOT is_warm_up) AS median_step_ns,
+    (avg(step_ns) FILTER (WHERE is_ok AND NOT is_warm_up))::BIGINT AS mean_step_ns,
+    coalesce(sum(wall_ns) FILTER (WHERE is_ok AND NOT is_warm_up), 0)::BIGINT AS wall_ns,
+    coalesce(sum(waited_ns) FILTER (WHERE is_ok AND NOT is_warm_up), 0)::BIGINT AS waited_ns
+FROM marked
+GROUP BY job_id
+ORDER BY job_id

@@ -1,0 +1,122 @@
+-- Where a rank's own work in a training step took far longer than its peers and other steps make it expect.
+--
+-- The reference of an operation is the median over all steps and all ranks of the same role (pipeline coordinate)
+-- in the job. Slow means: above it by more than $spreads robust standard deviations (1.4826 times the median
+-- absolute deviation) and by more than $step_share of the job's median step time. Waiting for other ranks and the
+-- transfer of collectives are not a rank's own work. The first step of an attempt warms up and steps that did not end
+-- well on every rank are cut short; neither is looked at.
+--
+-- Parameters:
+--   $job: only this job, NULL for all.
+--   $spreads: robust standard deviations above the reference.
+--   $step_share: share of the median step time above the reference.
+-- Columns:
+--   job_id: the job.
+--   attempt: attempt of the job, -1 where unknown.
+--   step: number of the step.
+--   rank: the rank.
+--   stage: the stage.
+--   operation: name of the span that the time belongs to.
+--   own_ns: exclusive time in nanoseconds.
+--   reference_ns: the reference in nanoseconds.
+--   excess_ns: time above the reference in nanoseconds.
+--   rank_count: ranks that reported the step.
+--   waited_ns: waiting time of the other ranks that was charged to this rank in this step, in nanoseconds.
+WITH
+roles AS (
+    SELECT
+        job_id,
+        attempt,
+        rank,
+        any_value(attributes['tracekit.parallel.pp']::VARCHAR ORDER BY resource_id) AS role
+    FROM base.resources
+    WHERE job_id IS NOT NULL AND rank IS NOT NULL
+    GROUP BY ALL
+),
+steps AS (
+    SELECT
+        units.unit_id,
+        coalesce(units.job_id, '') AS job_id,
+        coalesce(units.attempt, -1) AS attempt,
+        units.step,
+        units.rank,
+        coalesce(roles.role, '') AS role,
+        units.end_ns - units.start_ns AS step_ns,
+        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step) AS rank_count
+    FROM base.units
+    LEFT JOIN roles USING (job_id, attempt, rank)
+    WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
+    QUALIFY
+        units.step > min(units.step) OVER (PARTITION BY units.job_id, units.attempt)
+        AND bool_and(units.outcome = 'ok') OVER (PARTITION BY units.job_id, units.attempt, units.step)
+),
+jobs AS (
+    SELECT
+        job_id,
+        quantile_disc(step_ns, 0.5) AS median_step_ns
+    FROM steps
+    GROUP BY job_id
+),
+own AS (
+    SELECT
+        steps.job_id,
+        steps.attempt,
+        steps.step,
+        steps.rank,
+        steps.role,
+        steps.rank_count,
+        unit_stages.stage,
+        unit_stages.operation,
+        sum(unit_stages.self_ns)::BIGINT AS own_ns
+    FROM steps
+    INNER JOIN base.unit_stages USING (unit_id)
+    WHERE
+        unit_stages.stage NOT IN (
+            'step.straggler_wait', 'step.exposed_comm', 'step.slow_network', 'step.pipeline_bubble'
+        )
+        AND unit_stages.stage NOT LIKE 'unsplit(%'
+    GROUP BY ALL
+),
+peers AS (
+    SELECT
+        job_id,
+        role,
+        stage,
+        operation,
+        quantile_disc(own_ns, 0.5) AS reference_ns,
+        mad(own_ns) AS deviation_ns
+    FROM own
+    GROUP BY ALL
+),
+waits AS (
+    SELECT
+        coalesce(units.job_id, '') AS job_id,
+        coalesce(units.attempt, -1) AS attempt,
+        units.step,
+        step_waits.culprit_rank AS rank,
+        sum(step_waits.wait_ns)::BIGINT AS waited_ns
+    FROM base.step_waits
+    INNER JOIN base.units USING (unit_id)
+    WHERE units.kind = 'step' AND units.outcome = 'ok'
+    GROUP BY ALL
+)
+SELECT
+    own.job_id,
+    own.attempt,
+    own.step,
+    own.rank,
+    own.stage,
+    own.operation,
+    own.own_ns,
+    peers.reference_ns,
+    own.own_ns - peers.reference_ns AS excess_ns,
+    own.rank_count,
+    coalesce(waits.waited_ns, 0) AS waited_ns
+FROM own
+INNER JOIN peers USING (job_id, role, stage, operation)
+INNER JOIN jobs USING (job_id)
+LEFT JOIN waits USING (job_id, attempt, step, rank)
+WHERE
+    own.own_ns - peers.reference_ns > $spreads * 1.4826 * peers.deviation_ns
+    AND own.own_ns - peers.reference_ns > $step_share * jobs.median_step_ns
+ORDER BY own.job_id, own.attempt, own.step, own.rank, own.stage, own.operation

@@ -1,0 +1,189 @@
+"""Which rank made the others wait, in which stage and in which steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from tracekit.analysis.durations import duration_text
+from tracekit.analysis.rounding import apportioned
+from tracekit.store import Database
+
+SPREADS = 6.0
+"""A rank's own time is slow when it is this many robust standard deviations above its reference, and ..."""
+
+STEP_SHARE = 0.10
+"""... this share of the median step time above it, and ..."""
+
+LOST_SHARE = 0.01
+"""... all its slow steps in a row together lost this share of the job's time. Less is jitter."""
+
+MINIMUM_STEPS = 8
+"""Fewer steps give no reference to call anything slow."""
+
+_STEP_GAP = 2
+_NAMED_CULPRITS = 3
+
+CULPRIT_SCHEMA = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "rank": pl.Int64,
+    "stage": pl.String,
+    "operation": pl.String,
+    "steps": pl.Int64,
+    "first_step": pl.Int64,
+    "last_step": pl.Int64,
+    "own_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+    "lost_ns": pl.Int64,
+    "share": pl.Float64,
+}
+
+Verdict = Literal["stragglers", "no_stragglers", "too_few_steps", "no_steps"]
+
+
+@dataclass(frozen=True)
+class StragglersAnswer:
+    """Who was slow, and what it cost. Times are integer nanoseconds of accelerators, shares of `wall_ns`.
+
+    culprits: one row a rank, stage, operation and run of steps, the costliest first. `own_ns` is the rank's
+        own time
+        above its reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum. `rank` is
+        null where
+        all ranks were slow together and the spans do not tell who held them (`own_ns` is then the sum over
+        ranks).
+    jobs: one row a job, with its median step time and what was not looked at.
+    slowdown: time of all steps over what they would take at the median step of their job; None without steps.
+    wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
+        `sum(culprits.waited_ns) + jitter_wait_ns == waited_ns` always.
+    verdict, summary: the conclusion as a stable code and as a sentence.
+    """
+
+    culprits: pl.DataFrame
+    jobs: pl.DataFrame
+    slowdown: float | None
+    wall_ns: int
+    waited_ns: int
+    jitter_wait_ns: int
+    verdict: Verdict
+    summary: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as plain Python values, frames as lists of rows."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return values | {"culprits": self.culprits.to_dicts(), "jobs": self.jobs.to_dicts()}
+
+
+def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswer:
+    """Name the ranks whose own work, and not their waiting, made steps slow; `job` limits it to one job.
+
+    A rank is named for steps in which an operation of its own took more than `SPREADS` robust deviations and
+    `STEP_SHARE` of the median step above the median over all steps and ranks of its role, if these steps in a
+    row (one step may be missing between two) lost `LOST_SHARE` of the job's time. The waiting of others for a
+    rank in such a step is charged to its slow operations in proportion to their excess. The reference is
+    robust and knows roles, as the OSDI 2025 what-if analysis of stragglers asks for; the numbers are occupancy,
+    not a replay.
+    """
+    jobs = database.query("stragglers/jobs", job=job)
+    slow = database.query("stragglers/slow_times", job=job, spreads=SPREADS, step_share=STEP_SHARE)
+    enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
+    culprits = _culprits(_charged(slow), enough)
+    wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
+    verdict = _verdict(jobs, enough, culprits)
+    return StragglersAnswer(
+        culprits=culprits,
+        jobs=jobs,
+        slowdown=_slowdown(jobs),
+        wall_ns=wall_ns,
+        waited_ns=waited_ns,
+        jitter_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
+        verdict=verdict,
+        summary=_summary(verdict, culprits, jobs),
+    )
+
+
+def _charged(slow: pl.DataFrame) -> pl.DataFrame:
+    """Slow operations with the waiting charged to them; all ranks slow together are one row without rank."""
+    key = ["job_id", "attempt", "step", "stage", "operation"]
+    together = (pl.len().over(key) >= pl.col("rank_count")) & (pl.col("rank_count") > 1)
+    marked = slow.with_columns(together=together)
+    alone = marked.filter(~pl.col("together"))
+    waits = [
+        share
+        for _, part in alone.group_by(["job_id", "attempt", "step", "rank"], maintain_order=True)
+        for share in apportioned(part["waited_ns"][0], part["excess_ns"].to_list())
+    ]
+    columns = [*key, "rank", "excess_ns", "waited_ns"]
+    all_ranks = (
+        marked.filter(pl.col("together"))
+        .group_by(key)
+        .agg(pl.col("excess_ns").sum())
+        .with_columns(rank=pl.lit(None, dtype=slow.schema["rank"]), waited_ns=pl.lit(0, dtype=pl.Int64))
+    )
+    single = alone.with_columns(waited_ns=pl.Series(waits, dtype=pl.Int64))
+    return pl.concat([single.select(columns), all_ranks.select(columns)])
+
+
+def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Runs of steps with the same culprit that lost enough (CULPRIT_SCHEMA)."""
+    who = ["job_id", "attempt", "rank", "stage", "operation"]
+    is_new_run = (pl.col("step").diff().over(who, order_by="step") > _STEP_GAP).fill_null(value=False)
+    runs = (
+        charged.sort(*who, "step")
+        .with_columns(run=is_new_run.cum_sum().over(who, order_by="step"))
+        .group_by(*who, "run")
+        .agg(
+            steps=pl.len(),
+            first_step=pl.col("step").min(),
+            last_step=pl.col("step").max(),
+            own_ns=pl.col("excess_ns").sum(),
+            waited_ns=pl.col("waited_ns").sum(),
+        )
+        .with_columns(lost_ns=pl.col("own_ns") + pl.col("waited_ns"))
+        .join(jobs.select("job_id", "wall_ns"), on="job_id")
+        .with_columns(share=pl.col("lost_ns") / pl.col("wall_ns"))
+        .filter(pl.col("share") >= LOST_SHARE)
+    )
+    named = runs.select(pl.col(name).cast(kind) for name, kind in CULPRIT_SCHEMA.items())
+    return named.sort("lost_ns", "job_id", "first_step", "rank", descending=[True, False, False, False])
+
+
+def _slowdown(jobs: pl.DataFrame) -> float | None:
+    looked_at = jobs.filter(pl.col("step_count") > 0)
+    if not len(looked_at):
+        return None
+    taken = (looked_at["mean_step_ns"] * looked_at["step_count"]).sum()
+    return float(taken / (looked_at["median_step_ns"] * looked_at["step_count"]).sum())
+
+
+def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame) -> Verdict:
+    if not len(jobs):
+        return "no_steps"
+    if not len(enough):
+        return "too_few_steps"
+    return "stragglers" if len(culprits) else "no_stragglers"
+
+
+def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame) -> str:
+    match verdict:
+        case "no_steps":
+            return "The store holds no training steps."
+        case "too_few_steps":
+            longest = jobs["step_count"].max()
+            return f"The longest job has {longest} steps, {MINIMUM_STEPS} are needed for a reference."
+        case "no_stragglers":
+            return f"No rank stands out in {jobs['step_count'].sum():,} steps."
+    named = "; ".join(_sentence(row) for row in culprits.head(_NAMED_CULPRITS).iter_rows(named=True))
+    rest = len(culprits) - _NAMED_CULPRITS
+    return f"{named}{f'; and {rest} more' if rest > 0 else ''}."
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    who = "all ranks together" if row["rank"] is None else f"rank {row['rank']}"
+    first, last = row["first_step"], row["last_step"]
+    when = f"step {first}" if first == last else f"steps {first}-{last}"
+    what = f"{row['stage']} ({row['operation']})"
+    lost = f"{duration_text(row['lost_ns'])} lost, {row['share']:.1%} of all accelerator time"
+    return f"{what} on {who}, {when}: {lost}"
