@@ -10,9 +10,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 # What each part may import from tracekit, beside itself.
-FOUNDATION = {"errors", "queries", "schema"}
+FOUNDATION = {"errors", "kernels", "queries", "schema"}
 ALLOWED = {
     "errors": set(),
+    "kernels": set(),
     "queries": set(),
     "schema": {"errors", "queries"},
     "otlp": FOUNDATION,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.forest import PARENT_MISSING, PARENTLESS, Forest
 
@@ -115,7 +115,7 @@ def _extended(column: Array, added: Array) -> Array:
     return np.concatenate([column, added]) if len(added) else column
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _is_better_root(start_ns: Array, end_ns: Array, tiebreak: Array, challenger: int, holder: int) -> bool:
     """Earlier start, then longer duration, then smaller tie-break."""
     if start_ns[challenger] != start_ns[holder]:
@@ -125,7 +125,7 @@ def _is_better_root(start_ns: Array, end_ns: Array, tiebreak: Array, challenger:
     return tiebreak[challenger] < tiebreak[holder]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _break_cycles(
     key: Array, parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, keys: int
 ) -> Array:
@@ -149,7 +149,7 @@ def _break_cycles(
     return cycles
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _cycle_head(parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, member: int) -> int:
     head = member
     walker = parent[member]
@@ -160,7 +160,7 @@ def _cycle_head(parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, 
     return head
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _primary_roots(
     key: Array, parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, keys: int
 ) -> Array:
@@ -181,7 +181,7 @@ def _primary_roots(
     return root_row
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _detach(
     key: Array, parent: Array, root_row: Array, blocking: Array, duration_ns: Array
 ) -> tuple[Array, Array, Array]:

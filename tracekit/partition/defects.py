@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.cleaning import CleanForest
 from tracekit.partition.result import Defects
@@ -54,7 +54,7 @@ def count_defects(given: CleanForest, placed: PlacedRows, unused_wait_count: NDA
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _count_rows(placed: PlacedRows, root_row: Array, given_rows: int, counts: _Counts) -> None:
     for row in range(placed.key.shape[0]):
         key = placed.key[row]
@@ -72,7 +72,7 @@ def _count_rows(placed: PlacedRows, root_row: Array, given_rows: int, counts: _C
             counts.shifted_count[key] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _count_clipped(placed: PlacedRows, row: int, key: int, counts: _Counts) -> None:
     duration_ns = placed.end_ns[row] - placed.start_ns[row]
     kept_ns = placed.clipped_end_ns[row] - placed.clipped_start_ns[row]

@@ -6,11 +6,11 @@ the transport and the waiting between the two. It is a stage of its own, `edge:c
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.errors import UsageError
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.forest import Forest
 
@@ -29,10 +29,15 @@ def edge_rows(forest: Forest, service: NDArray[np.int32]) -> NDArray[np.int64]:
         raise UsageError(
             f"service has shape {np.shape(service)} for {forest.row_count} rows; give one value a row"
         )
-    return _edge_rows(forest.parent, forest.blocking, forest.is_client, np.ascontiguousarray(service))
+    return _edge_rows(
+        forest.parent,
+        forest.blocking,
+        forest.is_client,
+        np.require(service, dtype=np.int32, requirements=["C", "A", "W"]),
+    )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _edge_rows(parent: Array, blocking: Array, is_client: Array, service: Array) -> Array:
     several = -2
     callee = np.full(parent.shape[0], NO_EDGE, dtype=np.int64)

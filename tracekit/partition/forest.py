@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tracekit.errors import UsageError
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 
 PARENTLESS = -1
@@ -141,7 +141,7 @@ def _check(forest: Forest) -> None:
         raise UsageError(f"row {row} of the forest {_FAULTS[fault]}")
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _first_fault(key: Array, parent: Array, waits_for: Array) -> tuple[int, int]:
     rows = key.shape[0]
     for row in range(rows):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
-
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.sorting import precedes, sort_descending
 
@@ -32,14 +31,14 @@ class Siblings(NamedTuple):
     unused_wait_count: Array
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def tolerated_end_ns(start_ns: int, end_ns: int, tolerance_ppm: int) -> int:
     """`end - floor(tolerance x duration)`, exact for every int64 duration."""
     whole, rest = divmod(end_ns - start_ns, MILLION)
     return end_ns - whole * tolerance_ppm - rest * tolerance_ppm // MILLION
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def own_latest_open(
     siblings: Siblings, rows: Array, low: int, high: int, spare: Array, start_ns: int, end_ns: int
 ) -> None:
@@ -55,7 +54,7 @@ def own_latest_open(
         limit_ns = min(limit_ns, clipped_start_ns)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def own_last_finishers(
     siblings: Siblings, rows: Array, low: int, high: int, spare: Array, start_ns: int, end_ns: int
 ) -> None:
@@ -77,13 +76,13 @@ def own_last_finishers(
         row = rows[at] if at < high else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _set_window(siblings: Siblings, row: int, start_ns: int, end_ns: int) -> None:
     siblings.window_start_ns[row] = start_ns
     siblings.window_end_ns[row] = max(start_ns, end_ns)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _last_finisher(keys: Array, rows: Array, low: int, high: int) -> int:
     """The row that ends last without tolerance, -1 where there is none."""
     if low == high:
@@ -95,7 +94,7 @@ def _last_finisher(keys: Array, rows: Array, low: int, high: int) -> int:
     return last
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _awaited_sibling(siblings: Siblings, row: int) -> int:
     """The sibling that `row` says it waited for, -1 where it names none or one that cannot come before it."""
     awaited = siblings.waits_for[row]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.errors import UsageError
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.cleaning import CleanForest, clean
 from tracekit.partition.defects import PlacedRows, count_defects
@@ -112,7 +112,7 @@ def _work_columns(forest: Forest, given: CleanForest, shift_ns: NDArray[np.int64
     return siblings, trees
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _child_links(parent: Array) -> tuple[Array, Array]:
     """First child of each row and next child of the same parent, in row order; -1 ends a list."""
     first_child = np.full(parent.shape[0], -1, dtype=np.int32)
@@ -124,7 +124,7 @@ def _child_links(parent: Array) -> tuple[Array, Array]:
     return first_child, next_sibling
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _place_trees(trees: _Trees, siblings: Siblings, tolerance_ppm: int, is_critical: bool) -> None:
     """Visit every tree breadth first, so that `order` lists parents before children, tree by tree."""
     done = 0
@@ -150,7 +150,7 @@ def _place_trees(trees: _Trees, siblings: Siblings, tolerance_ppm: int, is_criti
                 own_latest_open(siblings, trees.order, low, owners, trees.spare, start_ns, end_ns)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _place_root(trees: _Trees, siblings: Siblings, root: int) -> None:
     trees.tree[root] = root
     siblings.keys[1, root] = siblings.keys[2, root]
@@ -159,7 +159,7 @@ def _place_root(trees: _Trees, siblings: Siblings, root: int) -> None:
     siblings.window_end_ns[root] = siblings.keys[2, root]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _append_children(trees: _Trees, row: int, found: int) -> int:
     child = trees.first_child[row]
     while child >= 0:
@@ -169,7 +169,7 @@ def _append_children(trees: _Trees, row: int, found: int) -> int:
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _clip_children(
     trees: _Trees, siblings: Siblings, parent: int, low: int, high: int, tolerance_ppm: int
 ) -> int:
@@ -189,7 +189,7 @@ def _clip_children(
     return owners
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _clip(siblings: Siblings, parent: int, row: int, raw_start_ns: int, tolerance_ppm: int) -> bool:
     """Cut a row to its parent's clipped interval; returns whether anything is left of it."""
     keys = siblings.keys

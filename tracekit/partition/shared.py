@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.result import Partition
 from tracekit.partition.sorting import sort_descending
@@ -56,7 +56,7 @@ def shared_self(partition: Partition) -> NDArray[np.int64]:
     return shares.whole_ns
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _share_trees(shares: _Shares, order: Array) -> None:
     spare = np.empty_like(order)
     starts = order.copy()
@@ -75,7 +75,7 @@ def _share_trees(shares: _Shares, order: Array) -> None:
         low = high
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _share_tree(shares: _Shares, starts: Array, ends: Array) -> None:
     """Sweep one tree; the share of one active row up to now is `whole_ns` and `fraction` of a nanosecond."""
     now_ns, whole_ns, fraction, active = shares.start_ns[starts[0]], 0, 0, 0
@@ -96,7 +96,7 @@ def _share_tree(shares: _Shares, starts: Array, ends: Array) -> None:
             closed += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _open(shares: _Shares, row: int, whole_ns: int, fraction: int) -> int:
     """Open a row; returns by how much the number of active rows changes."""
     if shares.start_ns[row] == shares.end_ns[row]:
@@ -113,7 +113,7 @@ def _open(shares: _Shares, row: int, whole_ns: int, fraction: int) -> int:
     return change
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _close(shares: _Shares, row: int, whole_ns: int, fraction: int) -> int:
     """Close a row; returns by how much the number of active rows changes."""
     if shares.start_ns[row] == shares.end_ns[row]:
@@ -130,14 +130,14 @@ def _close(shares: _Shares, row: int, whole_ns: int, fraction: int) -> int:
     return change
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _activate(shares: _Shares, row: int, whole_ns: int, fraction: int) -> int:
     shares.whole_ns[row] -= whole_ns
     shares.keys[0, row] -= fraction
     return 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _deactivate(shares: _Shares, row: int, whole_ns: int, fraction: int) -> int:
     shares.whole_ns[row] += whole_ns
     shares.keys[0, row] += fraction
@@ -146,7 +146,7 @@ def _deactivate(shares: _Shares, row: int, whole_ns: int, fraction: int) -> int:
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _give_rest(shares: _Shares, rows: Array, low: int, high: int, spare: Array) -> None:
     """Hand out the nanoseconds that rounding left, one each, to the rows with the largest fractions."""
     root = -1

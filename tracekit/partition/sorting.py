@@ -6,14 +6,13 @@ then merged from the bottom up, so the worst case stays `O(n log n)` without rec
 
 from __future__ import annotations
 
-import numba
-
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 
 _RUN = 16
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def precedes(keys: Array, first: int, second: int) -> bool:
     """Whether row `first` has the greater key: `keys[level, row]`, level 0 the most significant."""
     for level in range(keys.shape[0]):
@@ -22,7 +21,7 @@ def precedes(keys: Array, first: int, second: int) -> bool:
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def sort_descending(rows: Array, low: int, high: int, spare: Array, keys: Array) -> None:
     """Sort `rows[low:high]` in place, greatest key first; `spare` is scratch space as long as `rows`."""
     for start in range(low, high, _RUN):
@@ -35,7 +34,7 @@ def sort_descending(rows: Array, low: int, high: int, spare: Array, keys: Array)
         width *= 2
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _sort_run(rows: Array, low: int, high: int, keys: Array) -> None:
     for at in range(low + 1, high):
         row = rows[at]
@@ -46,7 +45,7 @@ def _sort_run(rows: Array, low: int, high: int, keys: Array) -> None:
         rows[hole] = row
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _merge(rows: Array, low: int, middle: int, high: int, spare: Array, keys: Array) -> None:
     if middle >= high or not precedes(keys, rows[middle], rows[middle - 1]):
         return

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tracekit.errors import UsageError
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.sorting import precedes, sort_descending
 
@@ -134,7 +134,7 @@ def _check(
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _sort_by_start(
     operations: _Operations, unit: Array, unit_start_ns: Array, unit_end_ns: Array
 ) -> tuple[Array, Array]:
@@ -163,7 +163,7 @@ def _sort_by_start(
     return outside, negative
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _sweep_units(operations: _Operations, unit_start_ns: Array, unit_end_ns: Array, sweep: _Sweep) -> None:
     for unit in range(unit_start_ns.shape[0]):
         now_ns, stop_ns = unit_start_ns[unit], unit_end_ns[unit]
@@ -186,7 +186,7 @@ def _sweep_units(operations: _Operations, unit_start_ns: Array, unit_end_ns: Arr
             now_ns = until_ns
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _append(sweep: _Sweep, unit: int, start_ns: int, end_ns: int, row: int) -> None:
     at = sweep.found[0]
     if at and sweep.unit[at - 1] == unit and sweep.row[at - 1] == row:
@@ -199,7 +199,7 @@ def _append(sweep: _Sweep, unit: int, start_ns: int, end_ns: int, row: int) -> N
     sweep.found[0] = at + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _push(heap: Array, size: int, row: int, keys: Array) -> None:
     """Add `row` to a heap of `size` rows, greatest key on top."""
     at = size
@@ -209,7 +209,7 @@ def _push(heap: Array, size: int, row: int, keys: Array) -> None:
     heap[at] = row
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _pop(heap: Array, size: int, keys: Array) -> None:
     """Remove the top of a heap that has `size` rows without it."""
     row = heap[size]

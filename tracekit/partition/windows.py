@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.errors import UsageError
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.result import Partition
 
@@ -45,7 +45,7 @@ def _cut(values: NDArray[np.int64] | None, default: int, keys: int) -> NDArray[n
     return np.require(values, dtype=np.int64, requirements=["C", "A", "W"])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _self_ns(
     key: Array, parent: Array, start_ns: Array, end_ns: Array, cut_start_ns: Array, cut_end_ns: Array
 ) -> Array:
