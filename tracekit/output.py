@@ -40,7 +40,7 @@ def write(output: Output | pl.DataFrame, *, output_format: str, path: Path | Non
 def table(frame: pl.DataFrame, *, markdown: bool = False) -> str:
     """A frame as text, all rows and columns, with full cell contents."""
     with pl.Config(
-        tbl_formatting="MARKDOWN" if markdown else "UTF8_HORIZONTAL_ONLY",
+        tbl_formatting="MARKDOWN" if markdown else "UTF8_BORDERS_ONLY",
         tbl_hide_dataframe_shape=True,
         tbl_hide_column_data_types=True,
         tbl_rows=-1,

@@ -59,7 +59,14 @@ def _stage_table(answer: TailAnswer) -> pl.DataFrame:
         }
         for row in ordered.iter_rows(named=True)
     ]
-    return pl.DataFrame([*rows, _total_row(answer)])
+    frame = pl.DataFrame([*rows, _total_row(answer)])
+    return _right(frame, "tail", "baseline", "excess", "share", "95 % interval", "± ambiguity")
+
+
+def _right(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The frame with texts that are numbers flush right, so that their size is seen."""
+    widths = {name: max([len(name), *(len(text) for text in frame[name])]) for name in columns}
+    return frame.with_columns(pl.col(name).str.pad_start(width) for name, width in widths.items())
 
 
 def _total_row(answer: TailAnswer) -> dict[str, str]:
@@ -91,7 +98,7 @@ def _cause_table(causes: pl.DataFrame, *, limit: int = 8) -> pl.DataFrame:
     if len(rest):
         more = {"rank": "", "stage": f"{len(rest)} more", "operation": "", "excess": words.duration(rest["excess_ns"].sum())}
         rows.append(more)
-    return pl.DataFrame(rows)
+    return _right(pl.DataFrame(rows), "excess")
 
 
 def _evidence_line(answer: TailAnswer) -> str:
@@ -108,7 +115,7 @@ def stragglers_text(answer: StragglersAnswer) -> str:
 
 
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
-    return pl.DataFrame(
+    rows = [
         {
             "rank": row["rank"],
             "stage": row["stage"],
@@ -118,7 +125,8 @@ def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
             "share": words.share(row["share"]),
         }
         for row in culprits.iter_rows(named=True)
-    )
+    ]
+    return _right(pl.DataFrame(rows), "lost", "share")
 
 
 def quality_text(answer: QualityAnswer) -> str:
