@@ -61,7 +61,9 @@ def attributes_json(columns: Mapping[str, Column | Optional], count: int) -> pl.
     rows = pl.DataFrame(frame | {"row": np.arange(count)})
     pieces.append(pl.col("row").cast(pl.String).str.slice(0, 0))
     inner = pl.concat_str(pieces).str.slice(1)
-    return rows.select(pl.when(inner != "").then(pl.concat_str(pl.lit("{"), inner, pl.lit("}"))).alias("json"))["json"]
+    return rows.select(
+        pl.when(inner != "").then(pl.concat_str(pl.lit("{"), inner, pl.lit("}"))).alias("json")
+    )["json"]
 
 
 def _json_values(values: np.ndarray) -> pl.Series:
@@ -111,7 +113,9 @@ def _order(emission: Emission) -> np.ndarray:
 
 def _group_table(emission: Emission, group: SpanGroup, scope_row: int) -> pa.Table:
     count = len(group)
-    names = pa.array(group.name, pa.string()) if isinstance(group.name, np.ndarray) else _texts(group.name, count)
+    names = (
+        pa.array(group.name, pa.string()) if isinstance(group.name, np.ndarray) else _texts(group.name, count)
+    )
     status = np.zeros(count, np.uint8) if group.status is None else group.status
     flags = HAS_IS_REMOTE | np.where(group.is_parent_remote & (group.parent_id != 0), IS_REMOTE, 0)
     return pa.table({
@@ -196,7 +200,9 @@ def _metrics(emission: Emission, scopes: list[str]) -> dict[str, pa.Table]:
 
 def _streams(series: tuple[Series, ...], scopes: list[str]) -> dict[str, pa.Array]:
     count = len(series)
-    texts = [json.dumps(dict(one.attributes), separators=(",", ":")) if one.attributes else None for one in series]
+    texts = [
+        json.dumps(dict(one.attributes), separators=(",", ":")) if one.attributes else None for one in series
+    ]
     return {
         "resource_row": pa.array([one.resource for one in series], pa.int32()),
         "scope_row": pa.array([scopes.index(one.scope) for one in series], pa.int32()),
@@ -213,7 +219,9 @@ def _streams(series: tuple[Series, ...], scopes: list[str]) -> dict[str, pa.Arra
 
 def _points(number: int, series: Series) -> pa.Table:
     count, is_double = series.time_ns.size, series.values.dtype.kind == "f"
-    start = pa.nulls(count, pa.int64()) if series.kind == "gauge" else _constant(np.int64(series.start_ns), count)
+    start = (
+        pa.nulls(count, pa.int64()) if series.kind == "gauge" else _constant(np.int64(series.start_ns), count)
+    )
     return pa.table({
         "stream_row": _constant(np.int32(number), count), "start_ns": start, "time_ns": pa.array(series.time_ns),
         "flags": _zeros(count),

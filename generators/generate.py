@@ -62,7 +62,9 @@ def generate(
 def prepare(scenario: Scenario, *, overrides: Mapping[str, Any]) -> tuple[Model, Values]:
     """The model of a scenario and its checked parameter values, `overrides` last. Raises `UsageError`."""
     if scenario.model not in MODELS:
-        raise UsageError(f"{scenario.name}: no model is called {scenario.model!r}; there are {', '.join(sorted(MODELS))}")
+        raise UsageError(
+            f"{scenario.name}: no model is called {scenario.model!r}; there are {', '.join(sorted(MODELS))}"
+        )
     model = MODELS[scenario.model]
     table = (*model.parameters, *corruption.PARAMETERS)
     resolve(table, scenario.parameters, where=scenario.name)
@@ -76,12 +78,18 @@ def listed_parameters(scenario: Scenario) -> str:
     model, values = prepare(scenario, overrides={})
     table = (*model.parameters, *corruption.PARAMETERS)
     return "\n".join(
-        f"{one.name} = {values[one.name]}  # {one.meaning}; {one.accepts()}; source: {one.source}" for one in table
+        f"{one.name} = {values[one.name]}  # {one.meaning}; {one.accepts()}; source: {one.source}"
+        for one in table
     )
 
 
 def _truth(
-    scenario: Scenario, seed: int, values: Values, emission: Emission, facts: dict[str, Any], defects: dict[str, Any]
+    scenario: Scenario,
+    seed: int,
+    values: Values,
+    emission: Emission,
+    facts: dict[str, Any],
+    defects: dict[str, Any],
 ) -> Truth:
     head = {
         "scenario": scenario.name, "title": scenario.title, "what_happens": scenario.what_happens,

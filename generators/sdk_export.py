@@ -107,7 +107,9 @@ def export_endpoint(emission: Emission, endpoint: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
-        raise ExportError("sending to an endpoint needs the package opentelemetry-exporter-otlp-proto-http") from error
+        raise ExportError(
+            "sending to an endpoint needs the package opentelemetry-exporter-otlp-proto-http"
+        ) from error
     base = endpoint.rstrip("/")
     export_spans(emission, OTLPSpanExporter(endpoint=f"{base}/v1/traces"))
     export_metrics(emission, OTLPMetricExporter(endpoint=f"{base}/v1/metrics"))
@@ -181,7 +183,9 @@ def _rows(emission: Emission, group: SpanGroup) -> Callable[[Any, GivenIds, int]
 
 def _links(group: SpanGroup, trace_id: int, row: int) -> list[Link]:
     contexts = [
-        SpanContext(trace_id, int(link.span_id[row]), False, _SAMPLED) for link in group.links if link.present[row]
+        SpanContext(trace_id, int(link.span_id[row]), False, _SAMPLED)
+        for link in group.links
+        if link.present[row]
     ]
     return [Link(context) for context in contexts]
 

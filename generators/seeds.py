@@ -16,9 +16,7 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(purpose.encode())])))
 
 
-def lognormal_ns(
-    generator: np.random.Generator, count: int, *, median_ms: float, sigma: float
-) -> np.ndarray:
+def lognormal_ns(generator: np.random.Generator, count: int, *, median_ms: float, sigma: float) -> np.ndarray:
     """`count` log-normal durations in whole nanoseconds around a median; zeros where the median is zero."""
     draws = generator.lognormal(0.0, sigma, count)
     return np.rint(draws * median_ms * 1e6).astype(np.int64)

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from generators.parameters import Parameter, Values
-from generators.serving.parameters import FAULT
-
-# Parameters that shape a fault but do not make one.
-_SHAPES = {
-    "fault.start_s", "fault.duration_s", "fault.replica", "fault.delay_stage", "fault.delay_sigma", "fault.delay_share",
-    "fault.slow_reader_tokens_per_s", "fault.abort_patience_median_s", "fault.detect_ms",
-}  # fmt: skip
+from generators.serving.parameters import FAULT, is_wrong
 
 _STRUCK: dict[str, tuple[str, ...]] = {
     "fault.step_factor": ("eng.decode", "eng.prefill"),
@@ -48,11 +42,7 @@ class Culprit:
 
 def culprits(values: Values) -> list[Culprit]:
     """What is wrong in a run with these values, in the order of the parameter table; empty for a run without fault."""
-    return [_culprit(parameter, values) for parameter in FAULT if _is_wrong(parameter, values)]
-
-
-def _is_wrong(parameter: Parameter, values: Values) -> bool:
-    return parameter.name not in _SHAPES and values[parameter.name] != parameter.default
+    return [_culprit(parameter, values) for parameter in FAULT if is_wrong(parameter, values)]
 
 
 def _culprit(parameter: Parameter, values: Values) -> Culprit:

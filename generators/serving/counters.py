@@ -69,7 +69,10 @@ def _replica_series(run: Run, replica: int) -> list[Series]:
     series = [plain("gauge", name, unit, read(reading)) for name, unit, read in GAUGES]
     series.append(plain("gauge", "vllm:kv_cache_usage_perc", "1", reading["used_blocks"] / blocks))
     series += [plain("sum", name, unit, read(reading)) for name, unit, read in SUMS if read(reading).any()]
-    finished = replace(plain("sum", "vllm:request_success", "{request}", reading["finished"]), attributes=labels | {"finished_reason": "length"})
+    finished = replace(
+        plain("sum", "vllm:request_success", "{request}", reading["finished"]),
+        attributes=labels | {"finished_reason": "length"},
+    )
     return [*series, finished, _engine_latency(run, replica, labels)]
 
 
@@ -77,7 +80,9 @@ def _engine_latency(run: Run, replica: int, labels: dict[str, str]) -> Series:
     """End-to-end latency as the engine's frontend sees it."""
     requests = run.requests
     engine = np.where(requests["decode_replica"] >= 0, requests["decode_replica"], requests["replica"])
-    mine = requests[(engine == replica) & (requests["outcome"] == state.OK) & (requests["engine_last_ns"] >= 0)]
+    mine = requests[
+        (engine == replica) & (requests["outcome"] == state.OK) & (requests["engine_last_ns"] >= 0)
+    ]
     return _observed(
         run, "vllm:e2e_request_latency_seconds", SCOPE, replica + 1, VLLM_LATENCY_BOUNDS, labels,
         mine["engine_last_ns"], mine["engine_last_ns"] - mine["frontend_ns"],

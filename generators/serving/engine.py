@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from generators.serving import queues, stages, state
+from generators.serving.compiled import compiled
 from generators.serving.journal import Heap, enter, inject, is_active, is_struck, schedule
 from generators.serving.state import World
 
@@ -23,25 +22,25 @@ STEP_ENDS = 1
 """Event: the step of a replica is over; its guard is the replica's epoch, which a crash changes."""
 
 
-@njit
+@compiled
 def missing_tokens(row: Record) -> int:
     """Tokens of a request that are not in the KV cache and must be before the next one can be sampled."""
     return row.prompt_tokens + row.generated - row.context
 
 
-@njit
+@compiled
 def is_decoding(row: Record) -> bool:
     """Whether the next step of a request is a decode step."""
     return row.generated > 0 and missing_tokens(row) == 1
 
 
-@njit
+@compiled
 def blocks_for(row: Record, chunk: int, block_tokens: int) -> int:
     """KV blocks that a request lacks for a chunk of this many tokens."""
     return (row.context + chunk + block_tokens - 1) // block_tokens - row.blocks
 
 
-@njit
+@compiled
 def allocate(row: Record, place: Record, chunk: int, blocks: int) -> None:
     """Give a request the blocks for its chunk and plan the chunk."""
     row.blocks += blocks
@@ -49,7 +48,7 @@ def allocate(row: Record, place: Record, chunk: int, blocks: int) -> None:
     place.used_blocks += blocks
 
 
-@njit
+@compiled
 def usable_blocks(world: World, replica: int, now_ns: int) -> int:
     """KV blocks of a replica, free or not; fewer while a fault has taken some away."""
     if is_struck(world, replica, now_ns):
@@ -57,7 +56,7 @@ def usable_blocks(world: World, replica: int, now_ns: int) -> int:
     return world.config.kv_blocks
 
 
-@njit
+@compiled
 def max_sequences(world: World, replica: int, now_ns: int) -> int:
     """How many sequences the replica may run at once."""
     if world.fault.max_num_seqs > 0 and is_struck(world, replica, now_ns):
@@ -65,13 +64,13 @@ def max_sequences(world: World, replica: int, now_ns: int) -> int:
     return world.config.max_num_seqs
 
 
-@njit
+@compiled
 def mixes_chunks(world: World, replica: int, now_ns: int) -> bool:
     """Whether prompts are prefilled in chunks beside decode steps."""
     return world.config.is_chunked and not (world.fault.is_chunking_off and is_struck(world, replica, now_ns))
 
 
-@njit
+@compiled
 def preempt_last(world: World, replica: int, now_ns: int) -> int:
     """Throw the youngest request out of the batch, to be computed again; returns it."""
     place = world.replicas[replica]
@@ -86,7 +85,7 @@ def preempt_last(world: World, replica: int, now_ns: int) -> int:
     return victim
 
 
-@njit
+@compiled
 def make_room(world: World, replica: int, request: int, blocks: int, usable: int, now_ns: int) -> bool:
     """Preempt the youngest until `blocks` are free; false where the request itself had to go."""
     place = world.replicas[replica]
@@ -96,7 +95,7 @@ def make_room(world: World, replica: int, request: int, blocks: int, usable: int
     return True
 
 
-@njit
+@compiled
 def plan_running(world: World, replica: int, budget: int, now_ns: int, decodes: bool) -> tuple[int, bool]:
     """Plan a chunk for each running request; returns the budget left and whether someone was preempted.
 
@@ -121,7 +120,7 @@ def plan_running(world: World, replica: int, budget: int, now_ns: int, decodes: 
     return budget, has_preempted
 
 
-@njit
+@compiled
 def start_context(world: World, replica: int, request: int, now_ns: int) -> None:
     """Look the prompt up in the prefix cache when the request is first scheduled."""
     row, place = world.requests[request], world.replicas[replica]
@@ -134,7 +133,7 @@ def start_context(world: World, replica: int, request: int, now_ns: int) -> None
     place.cached_tokens += row.context
 
 
-@njit
+@compiled
 def admit(world: World, replica: int, budget: int, now_ns: int) -> int:
     """Move waiting requests into the batch while sequences, tokens and blocks allow; returns the budget left."""
     place, size = world.replicas[replica], world.config.block_tokens
@@ -157,7 +156,7 @@ def admit(world: World, replica: int, budget: int, now_ns: int) -> int:
     return budget
 
 
-@njit
+@compiled
 def enter_batch(world: World, request: int, now_ns: int) -> None:
     """The request is scheduled: it is prefilling, recomputing or, after a KV transfer, decoding."""
     row = world.requests[request]
@@ -173,7 +172,7 @@ def enter_batch(world: World, request: int, now_ns: int) -> None:
     enter(world, request, stages.ENG_RECOMPUTE if is_repeated else stages.ENG_PREFILL, now_ns)
 
 
-@njit
+@compiled
 def step_cost_ns(world: World, replica: int) -> tuple[float, float]:
     """Time of the planned step and the part of it that prefill adds, from the chunks planned."""
     config, requests, batch = world.config, world.requests, world.batches[replica]
@@ -191,7 +190,7 @@ def step_cost_ns(world: World, replica: int) -> tuple[float, float]:
     return config.step_base_ns + prefill_ns + decode_ns + drafting_ns, prefill_ns
 
 
-@njit
+@compiled
 def start_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Plan the next step of an idle replica and schedule its end; nothing where no request can run."""
     place, budget = world.replicas[replica], world.config.max_batched_tokens
@@ -208,7 +207,7 @@ def start_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
         run_step(world, heap, replica, now_ns)
 
 
-@njit
+@compiled
 def run_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Let the planned step take its time, and charge what prefill and the fault add to those who wait for it."""
     cost_ns, prefill_ns = step_cost_ns(world, replica)
@@ -226,7 +225,7 @@ def run_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     schedule(world, heap, now_ns + duration_ns, STEP_ENDS, replica, place.epoch)
 
 
-@njit
+@compiled
 def acceptance(world: World, replica: int, now_ns: int) -> float:
     """Share of draft tokens that the replica accepts now."""
     if world.fault.spec_acceptance >= 0 and is_struck(world, replica, now_ns):
@@ -234,7 +233,7 @@ def acceptance(world: World, replica: int, now_ns: int) -> float:
     return world.config.spec_acceptance
 
 
-@njit
+@compiled
 def accepted_drafts(row: Record, place: Record, drafts: int, accepted_share: float) -> int:
     """Draft tokens of one step that were accepted.
 
@@ -248,7 +247,7 @@ def accepted_drafts(row: Record, place: Record, drafts: int, accepted_share: flo
     return accepted
 
 
-@njit
+@compiled
 def first_token(world: World, request: int, now_ns: int) -> None:
     """The engine has the first token: it travels to the gateway while decoding goes on."""
     row = world.requests[request]
@@ -264,7 +263,7 @@ def first_token(world: World, request: int, now_ns: int) -> None:
     row.first_ns = row.since_ns
 
 
-@njit
+@compiled
 def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> bool:
     """Book a request's chunk of a finished step; returns whether its context was complete, so that tokens came."""
     if row.generated == 0:
@@ -275,7 +274,9 @@ def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> b
         return False
     tokens = 1
     if drafts > 0 and row.generated > 0:
-        tokens = min(1 + accepted_drafts(row, place, drafts, accepted_share), row.output_tokens - row.generated)
+        tokens = min(
+            1 + accepted_drafts(row, place, drafts, accepted_share), row.output_tokens - row.generated
+        )
     # All tokens of a step but the last are in the KV cache already.
     row.context += tokens - 1
     row.generated += tokens
@@ -283,7 +284,7 @@ def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> b
     return True
 
 
-@njit
+@compiled
 def only_prefills(world: World, replica: int) -> bool:
     """Whether the replica only prefills, so that its requests go on elsewhere."""
     return world.replicas[replica].role == state.PREFILL

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from generators.serving import queues, stages, state
+from generators.serving.compiled import compiled
 from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, schedule
 from generators.serving.state import INFLIGHT, TURN, World
 
@@ -20,7 +19,7 @@ CLOSES = 6
 ROUND_ROBIN, LEAST_REQUESTS, RANDOM, TWO_CHOICES, TENANT_HASH = range(5)
 
 
-@njit
+@compiled
 def spend(world: World, heap: Heap, request: int, stage: int, now_ns: int) -> None:
     """The request enters a stage of drawn duration; an event ends it."""
     enter(world, request, stage, now_ns)
@@ -28,7 +27,7 @@ def spend(world: World, heap: Heap, request: int, stage: int, now_ns: int) -> No
     schedule(world, heap, end_ns, STAGE_ENDS, request, world.requests[request].attempt)
 
 
-@njit
+@compiled
 def passes_quota(world: World, request: int, now_ns: int) -> bool:
     """Take a token from the tenant's bucket; false where it is empty."""
     config = world.config
@@ -44,7 +43,7 @@ def passes_quota(world: World, request: int, now_ns: int) -> bool:
     return True
 
 
-@njit
+@compiled
 def pass_or_wait(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Route the request when a place behind the gateway is free, else let it wait for one."""
     row = world.requests[request]
@@ -57,14 +56,14 @@ def pass_or_wait(world: World, heap: Heap, request: int, now_ns: int) -> None:
     spend(world, heap, request, stages.GW_ROUTE, now_ns)
 
 
-@njit
+@compiled
 def take_slot(world: World, request: int) -> None:
     """Count the request as one behind the gateway."""
     world.requests[request].has_slot = True
     world.counters[INFLIGHT] += 1
 
 
-@njit
+@compiled
 def release_slot(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The request is no longer behind the gateway: the first that waits may pass."""
     if not world.requests[request].has_slot:
@@ -77,14 +76,16 @@ def release_slot(world: World, heap: Heap, request: int, now_ns: int) -> None:
         spend(world, heap, following, stages.GW_ROUTE, now_ns)
 
 
-@njit
+@compiled
 def can_serve(world: World, replica: int, now_ns: int) -> bool:
     """Whether the gateway believes that a replica takes new requests: dead ones are noticed after a while."""
     place = world.replicas[replica]
-    return place.role != state.DECODE and (place.is_up or now_ns < world.fault.start_ns + world.fault.detect_ns)
+    return place.role != state.DECODE and (
+        place.is_up or now_ns < world.fault.start_ns + world.fault.detect_ns
+    )
 
 
-@njit
+@compiled
 def least_assigned(world: World, first: int, last: int, now_ns: int) -> int:
     """The replica with fewest requests among `first` to `last`, the lowest number on ties; NONE where none serves."""
     best = state.NONE
@@ -96,7 +97,7 @@ def least_assigned(world: World, first: int, last: int, now_ns: int) -> int:
     return best
 
 
-@njit
+@compiled
 def preferred(world: World, request: int, count: int) -> int:
     """The replica that the router's rule names, dead or alive; NONE for the rule that looks at all of them."""
     row, router = world.requests[request], world.config.router
@@ -113,7 +114,7 @@ def preferred(world: World, request: int, count: int) -> int:
     return state.NONE
 
 
-@njit
+@compiled
 def choose_replica(world: World, request: int, now_ns: int) -> int:
     """The replica for the next attempt; NONE where none serves."""
     count = world.config.first_decode_replica
@@ -125,7 +126,7 @@ def choose_replica(world: World, request: int, now_ns: int) -> int:
     return chosen
 
 
-@njit
+@compiled
 def assign(world: World, request: int, replica: int) -> None:
     """Count the request on the replica that will serve it."""
     world.requests[request].replica = replica
@@ -133,7 +134,7 @@ def assign(world: World, request: int, replica: int) -> None:
     world.replicas[replica].assigned += 1
 
 
-@njit
+@compiled
 def detach(world: World, request: int) -> int:
     """Take the request out of whatever engine holds it; returns that replica or NONE."""
     row = world.requests[request]
@@ -151,7 +152,7 @@ def detach(world: World, request: int) -> int:
     return replica
 
 
-@njit
+@compiled
 def fresh_attempt(world: World, request: int) -> None:
     """Forget what the last attempt computed; tokens that reached the client stay."""
     row = world.requests[request]
@@ -163,7 +164,7 @@ def fresh_attempt(world: World, request: int) -> None:
         row.good_attempt = row.attempt
 
 
-@njit
+@compiled
 def repeat(world: World, heap: Heap, request: int, pause_ns: int, now_ns: int) -> None:
     """Give the attempt up and start another after a pause."""
     enter(world, request, stages.RETRY, now_ns)
@@ -171,7 +172,7 @@ def repeat(world: World, heap: Heap, request: int, pause_ns: int, now_ns: int) -
     schedule(world, heap, now_ns + pause_ns, STAGE_ENDS, request, world.requests[request].attempt)
 
 
-@njit
+@compiled
 def end(world: World, heap: Heap, request: int, outcome: int, status: int, now_ns: int) -> None:
     """Close a request that did not get its whole answer, and free what it holds."""
     detach(world, request)

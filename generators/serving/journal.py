@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import heapq
 
-
 import numpy as np
-from numba import njit
 
 from generators.serving import state
+from generators.serving.compiled import compiled
 from generators.serving.state import INTERVALS, LIVE, ORDER, World
 
 Heap = list[tuple[int, int, int, int, int]]
 """Pending events: (time, order of scheduling, kind, subject, attempt or epoch)."""
 
 
-@njit
+@compiled
 def schedule(world: World, heap: Heap, time_ns: int, kind: int, subject: int, guard: int) -> None:
     """Add an event; events of the same instant happen in the order in which they were scheduled."""
     world.counters[ORDER] += 1
-    heapq.heappush(heap, (np.int64(time_ns), world.counters[ORDER], np.int64(kind), np.int64(subject), np.int64(guard)))
+    heapq.heappush(
+        heap, (np.int64(time_ns), world.counters[ORDER], np.int64(kind), np.int64(subject), np.int64(guard))
+    )
 
 
-@njit
+@compiled
 def record(world: World, request: int, stage: int, end_ns: int) -> None:
     """Close the interval since the last change as time in `stage`; nothing where no time has passed."""
     row = world.requests[request]
@@ -42,7 +43,7 @@ def record(world: World, request: int, stage: int, end_ns: int) -> None:
     row.since_ns = end_ns
 
 
-@njit
+@compiled
 def enter(world: World, request: int, stage: int, now_ns: int) -> None:
     """The request leaves its stage and is in `stage` from now on."""
     row = world.requests[request]
@@ -50,26 +51,26 @@ def enter(world: World, request: int, stage: int, now_ns: int) -> None:
     row.stage = stage
 
 
-@njit
+@compiled
 def inject(world: World, request: int, stage: int, extra_ns: int) -> None:
     """Note that the fault itself added this time to this stage of the request."""
     if extra_ns > 0:
         world.injected[request, stage] += extra_ns
 
 
-@njit
+@compiled
 def is_active(world: World, now_ns: int) -> bool:
     """Whether the fault is on."""
     return world.fault.start_ns <= now_ns < world.fault.end_ns
 
 
-@njit
+@compiled
 def is_struck(world: World, replica: int, now_ns: int) -> bool:
     """Whether the fault is on and concerns this replica."""
     return is_active(world, now_ns) and (world.fault.replica < 0 or world.fault.replica == replica)
 
 
-@njit
+@compiled
 def drawn_ns(world: World, request: int, stage: int, now_ns: int) -> int:
     """How long the request will be in a stage of drawn duration, the fault's delay included."""
     duration_ns = world.durations[request, stage]
@@ -79,7 +80,7 @@ def drawn_ns(world: World, request: int, stage: int, now_ns: int) -> int:
     return duration_ns
 
 
-@njit
+@compiled
 def close(world: World, request: int, outcome: int, status: int, now_ns: int) -> None:
     """The response is closed; the request is over."""
     row = world.requests[request]
@@ -87,5 +88,3 @@ def close(world: World, request: int, outcome: int, status: int, now_ns: int) ->
     row.outcome, row.status, row.held = outcome, status, state.CLOSED
     row.close_ns = row.since_ns
     world.counters[LIVE] -= 1
-
-

@@ -16,6 +16,7 @@ from pathlib import Path
 from numba import njit
 
 from generators.serving import engine, gateway, queues, stages, state
+from generators.serving.compiled import compiled
 from generators.serving.gateway import CLOSES, GIVES_UP, STAGE_ENDS, TIMES_OUT
 from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, record, schedule
 from generators.serving.state import EVENTS, LIVE, READINGS, World
@@ -25,7 +26,7 @@ RECOVERS = 7
 READS_COUNTERS = 8
 
 
-@njit
+@compiled
 def arrive(world: World, heap: Heap, request: int) -> None:
     """A request reaches the gateway; its client's patience starts to run."""
     row = world.requests[request]
@@ -39,7 +40,7 @@ def arrive(world: World, heap: Heap, request: int) -> None:
     gateway.spend(world, heap, request, stages.GW_INGRESS, now_ns)
 
 
-@njit
+@compiled
 def stage_ended(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Go on after a stage of drawn duration."""
     stage = world.requests[request].stage
@@ -51,7 +52,7 @@ def stage_ended(world: World, heap: Heap, request: int, now_ns: int) -> None:
         through_frontend(world, heap, request, now_ns)
 
 
-@njit
+@compiled
 def through_checks(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """ingress, authentication, quota: the next one, or 429."""
     stage = world.requests[request].stage
@@ -61,7 +62,7 @@ def through_checks(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.spend(world, heap, request, stage + 1, now_ns)
 
 
-@njit
+@compiled
 def through_routing(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Response cache, guardrail, admission, choice of a replica."""
     row = world.requests[request]
@@ -77,7 +78,7 @@ def through_routing(world: World, heap: Heap, request: int, now_ns: int) -> None
         dispatch(world, heap, request, now_ns)
 
 
-@njit
+@compiled
 def dispatch(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Send the request to a replica and watch its time."""
     replica = gateway.choose_replica(world, request, now_ns)
@@ -93,7 +94,7 @@ def dispatch(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.spend(world, heap, request, stages.NET_DISPATCH, now_ns)
 
 
-@njit
+@compiled
 def through_frontend(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Transit, tokeniser, hand-over, grammar; then the engine's queue. KV transfers end here too."""
     row = world.requests[request]
@@ -113,7 +114,7 @@ def through_frontend(world: World, heap: Heap, request: int, now_ns: int) -> Non
         reach_engine(world, heap, request, now_ns)
 
 
-@njit
+@compiled
 def tokenise(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Wait for the replica's one tokeniser process and use it; both count as preprocessing."""
     row = world.requests[request]
@@ -125,7 +126,7 @@ def tokenise(world: World, heap: Heap, request: int, now_ns: int) -> None:
     schedule(world, heap, place.frontend_free_ns, STAGE_ENDS, request, row.attempt)
 
 
-@njit
+@compiled
 def reach_engine(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Join the engine's queue, or get 503 where it is full."""
     row = world.requests[request]
@@ -142,14 +143,14 @@ def reach_engine(world: World, heap: Heap, request: int, now_ns: int) -> None:
     wake(world, heap, row.replica, now_ns)
 
 
-@njit
+@compiled
 def wake(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Start a step on a replica that is idle."""
     if replica >= 0 and world.replicas[replica].is_up and not world.replicas[replica].busy:
         engine.start_step(world, heap, replica, now_ns)
 
 
-@njit
+@compiled
 def step_ended(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Book a finished step, then start the next one."""
     place, requests, batch = world.replicas[replica], world.requests, world.batches[replica]
@@ -166,7 +167,7 @@ def step_ended(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     engine.start_step(world, heap, replica, now_ns)
 
 
-@njit
+@compiled
 def tokens_ready(world: World, heap: Heap, replica: int, request: int, now_ns: int) -> None:
     """A step gave tokens: the first, the last, or the sign that a prompt can go to its decode replica."""
     row = world.requests[request]
@@ -183,7 +184,7 @@ def tokens_ready(world: World, heap: Heap, replica: int, request: int, now_ns: i
         finish(world, heap, replica, request, now_ns)
 
 
-@njit
+@compiled
 def finish(world: World, heap: Heap, replica: int, request: int, now_ns: int) -> None:
     """The last token leaves the engine; the response closes when the client has read it."""
     row = world.requests[request]
@@ -193,7 +194,12 @@ def finish(world: World, heap: Heap, replica: int, request: int, now_ns: int) ->
     detok_ns = drawn_ns(world, request, stages.OUT_DETOK, now_ns)
     enter(world, request, stages.OUT_DETOK, now_ns)
     enter(world, request, stages.OUT_STREAM, now_ns + detok_ns)
-    record(world, request, stages.OUT_STREAM, now_ns + detok_ns + drawn_ns(world, request, stages.OUT_STREAM, now_ns))
+    record(
+        world,
+        request,
+        stages.OUT_STREAM,
+        now_ns + detok_ns + drawn_ns(world, request, stages.OUT_STREAM, now_ns),
+    )
     row.last_ns = row.since_ns
     drained_ns = row.first_ns + row.output_tokens * read_ns(world, request)
     close(world, request, state.OK, 200, max(row.last_ns, drained_ns))
@@ -201,7 +207,7 @@ def finish(world: World, heap: Heap, replica: int, request: int, now_ns: int) ->
         schedule(world, heap, row.close_ns, CLOSES, request, 0)
 
 
-@njit
+@compiled
 def read_ns(world: World, request: int) -> int:
     """Time that the client needs to take one token off the wire."""
     row = world.requests[request]
@@ -213,7 +219,7 @@ def read_ns(world: World, request: int) -> int:
     return row.read_ns
 
 
-@njit
+@compiled
 def hand_over(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Prefill is done here: leave the batch, keep the blocks, and shake hands with a decode replica."""
     row = world.requests[request]
@@ -225,7 +231,7 @@ def hand_over(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.spend(world, heap, request, stages.KV_BOOTSTRAP, now_ns)
 
 
-@njit
+@compiled
 def start_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Send the KV blocks over the replica's link, one transfer after the other."""
     row = world.requests[request]
@@ -239,7 +245,7 @@ def start_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
     schedule(world, heap, place.link_free_ns, STAGE_ENDS, request, row.attempt)
 
 
-@njit
+@compiled
 def finish_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The blocks have arrived: wait for a place in the decode replica's batch."""
     row = world.requests[request]
@@ -256,7 +262,7 @@ def finish_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None
     wake(world, heap, prefill_replica, now_ns)
 
 
-@njit
+@compiled
 def lose(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The replica is dead: move the request elsewhere once that is noticed, or fail it."""
     row = world.requests[request]
@@ -268,7 +274,7 @@ def lose(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.repeat(world, heap, request, world.fault.detect_ns, now_ns)
 
 
-@njit
+@compiled
 def crash(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """The replica dies with everything that it holds."""
     place = world.replicas[replica]
@@ -280,7 +286,7 @@ def crash(world: World, heap: Heap, replica: int, now_ns: int) -> None:
         lose(world, heap, place.head, now_ns)
 
 
-@njit
+@compiled
 def give_up(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The client leaves: 499, and the engine stops working for it."""
     if world.requests[request].held == state.CLOSED:
@@ -290,7 +296,7 @@ def give_up(world: World, heap: Heap, request: int, now_ns: int) -> None:
     wake(world, heap, replica, now_ns)
 
 
-@njit
+@compiled
 def time_out(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The attempt has no first token in time: try again, or fail with 504."""
     row = world.requests[request]
@@ -304,7 +310,7 @@ def time_out(world: World, heap: Heap, request: int, now_ns: int) -> None:
     wake(world, heap, replica, now_ns)
 
 
-@njit
+@compiled
 def read_counters(world: World, heap: Heap, now_ns: int) -> None:
     """Copy every replica's state; again after the interval, until the last request is over."""
     position = world.counters[READINGS]
@@ -317,7 +323,7 @@ def read_counters(world: World, heap: Heap, now_ns: int) -> None:
         schedule(world, heap, now_ns + world.config.reading_interval_ns, READS_COUNTERS, 0, 0)
 
 
-@njit
+@compiled
 def handle(world: World, heap: Heap, event: tuple[int, int, int, int, int]) -> None:
     """Let one event happen, unless its request or replica has moved on since it was scheduled."""
     now_ns, _, kind, subject, guard = event
@@ -342,7 +348,7 @@ def handle(world: World, heap: Heap, event: tuple[int, int, int, int, int]) -> N
         world.replicas[subject].is_up = True
 
 
-@njit
+@compiled
 def start_events(world: World) -> Heap:
     """The heap with what is known before the first request: counter readings and the crash of a replica."""
     fault = world.fault

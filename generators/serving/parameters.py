@@ -26,39 +26,70 @@ DIALECTS = ("tracekit", "vllm")
 
 RUN = (
     Parameter("run.duration_s", 180.0, "requests arrive during this time", ASSUMPTION, 0.1, 1e7),
-    Parameter("run.start_unix_s", 1767225600, "when the run starts, seconds since the epoch", ASSUMPTION, 1, 4e9),
+    Parameter(
+        "run.start_unix_s", 1767225600, "when the run starts, seconds since the epoch", ASSUMPTION, 1, 4e9
+    ),
     Parameter("run.max_requests", 0, "stop after so many arrivals; 0: no limit", ASSUMPTION),
 )
 CLIENTS = (
     Parameter("clients.rate_per_s", 14.0, "mean arrival rate", "about 0.6 of two replicas", 1e-6, 1e6),
-    Parameter("clients.arrivals", "gamma", "gaps between arrivals", AZURE, choices=("gamma", "poisson", "on_off")),
+    Parameter(
+        "clients.arrivals", "gamma", "gaps between arrivals", AZURE, choices=("gamma", "poisson", "on_off")
+    ),
     Parameter("clients.arrival_cv", 1.1, "coefficient of variation of gamma gaps", AZURE, 0.01, 50),
     Parameter("clients.on_share", 0.2, "on_off: share of time in which requests arrive", ASSUMPTION, 0.01, 1),
-    Parameter("clients.cycle_s", 20.0, "on_off: mean length of an on and an off period together", ASSUMPTION, 0.01),
+    Parameter(
+        "clients.cycle_s", 20.0, "on_off: mean length of an on and an off period together", ASSUMPTION, 0.01
+    ),
     Parameter("clients.tenants", 4, "tenants, equally active", ASSUMPTION, 1, 10000),
-    Parameter("clients.abort_share", 0.0, "share of clients that leave when their patience ends", ASSUMPTION, 0, 1),
+    Parameter(
+        "clients.abort_share", 0.0, "share of clients that leave when their patience ends", ASSUMPTION, 0, 1
+    ),
     Parameter("clients.patience_median_s", 8.0, "patience of those clients, log-normal", ASSUMPTION, 1e-3),
     Parameter("clients.patience_sigma", 0.6, "sigma of their patience", ASSUMPTION, 0, 5),
-    Parameter("clients.read_tokens_per_s", 0.0, "how fast clients read; 0: as fast as tokens come", ASSUMPTION),
+    Parameter(
+        "clients.read_tokens_per_s", 0.0, "how fast clients read; 0: as fast as tokens come", ASSUMPTION
+    ),
 )
 CHANGE = (
     Parameter("change.start_s", 90.0, "start of a change of load or mix", ASSUMPTION),
     Parameter("change.duration_s", 60.0, "its length", ASSUMPTION),
     Parameter("change.load_factor", 1.0, "arrival rate in that time, as a multiple", ASSUMPTION, 0, 100),
-    Parameter("change.long_share", -1.0, "share of long prompts in that time; -1: unchanged", ASSUMPTION, -1, 1),
+    Parameter(
+        "change.long_share", -1.0, "share of long prompts in that time; -1: unchanged", ASSUMPTION, -1, 1
+    ),
 )
 REQUESTS = (
-    Parameter("requests.input_log_mean", 6.63, "log-normal prompt tokens: mean of the logarithm", AZURE, 0, 15),
+    Parameter(
+        "requests.input_log_mean", 6.63, "log-normal prompt tokens: mean of the logarithm", AZURE, 0, 15
+    ),
     Parameter("requests.input_log_sd", 0.99, "standard deviation of the logarithm", AZURE, 0, 5),
     Parameter("requests.input_max_tokens", 14000, "longest prompt", AZURE, 1, 2**20),
-    Parameter("requests.output_log_mean", 5.02, "log-normal output tokens: mean of the logarithm", AZURE, 0, 12),
+    Parameter(
+        "requests.output_log_mean", 5.02, "log-normal output tokens: mean of the logarithm", AZURE, 0, 12
+    ),
     Parameter("requests.output_log_sd", 0.86, "standard deviation of the logarithm", AZURE, 0, 5),
     Parameter("requests.output_max_tokens", 1000, "longest output", AZURE, 1, 2**20),
     Parameter("requests.long_share", 0.0, "share of long-context requests", ASSUMPTION, 0, 1),
-    Parameter("requests.long_log_mean", 8.74, "long context, prompt tokens: mean of the logarithm", MOONCAKE, 0, 15),
+    Parameter(
+        "requests.long_log_mean", 8.74, "long context, prompt tokens: mean of the logarithm", MOONCAKE, 0, 15
+    ),
     Parameter("requests.long_log_sd", 1.2, "standard deviation of the logarithm", MOONCAKE, 0, 5),
-    Parameter("requests.long_max_tokens", 32000, "longest long-context prompt (the trace's own is 128k)", ASSUMPTION, 1),
-    Parameter("requests.prefix_hit_share", 0.37, "mean share of a prompt found in the prefix cache", MOONCAKE, 0, 0.99),
+    Parameter(
+        "requests.long_max_tokens",
+        32000,
+        "longest long-context prompt (the trace's own is 128k)",
+        ASSUMPTION,
+        1,
+    ),
+    Parameter(
+        "requests.prefix_hit_share",
+        0.37,
+        "mean share of a prompt found in the prefix cache",
+        MOONCAKE,
+        0,
+        0.99,
+    ),
     Parameter("requests.grammar_share", 0.0, "share of requests with structured output", ASSUMPTION, 0, 1),
     Parameter("requests.grammar_median_ms", 40.0, "compilation of their grammar", ASSUMPTION),
 )
@@ -71,11 +102,20 @@ GATEWAY = (
     Parameter("gateway.guardrail_median_ms", 0.0, "guardrail before the model; 0: none", ASSUMPTION),
     Parameter("gateway.route_median_ms", 1.0, "choice of a replica (0.5 to 3 ms)", "estimate"),
     Parameter("gateway.sigma", 0.4, "sigma of these log-normal durations", ASSUMPTION, 0, 3),
-    Parameter("gateway.max_inflight", 0, "requests behind the gateway at once, the others queue; 0: no limit", ASSUMPTION),
-    Parameter("gateway.quota_per_s", 0.0, "requests per second and tenant; above it 429; 0: no quota", ASSUMPTION),
+    Parameter(
+        "gateway.max_inflight",
+        0,
+        "requests behind the gateway at once, the others queue; 0: no limit",
+        ASSUMPTION,
+    ),
+    Parameter(
+        "gateway.quota_per_s", 0.0, "requests per second and tenant; above it 429; 0: no quota", ASSUMPTION
+    ),
     Parameter("gateway.quota_burst", 20.0, "size of the quota's token bucket", ASSUMPTION, 1),
     Parameter("gateway.router", "least_requests", "how a replica is chosen", ASSUMPTION, choices=ROUTERS),
-    Parameter("gateway.attempt_timeout_s", 0.0, "an attempt without first token is given up; 0: never", ASSUMPTION),
+    Parameter(
+        "gateway.attempt_timeout_s", 0.0, "an attempt without first token is given up; 0: never", ASSUMPTION
+    ),
     Parameter("gateway.max_attempts", 1, "attempts in all after time-outs", ASSUMPTION, 1, 20),
     Parameter("gateway.retry_backoff_ms", 50.0, "pause before the next attempt", ASSUMPTION),
     Parameter("gateway.max_migrations", 0, "moves to another replica after a crash", ASSUMPTION, 0, 10),
@@ -96,7 +136,9 @@ ENGINE = (
     Parameter("engine.step_base_ms", 5.0, "a step's time without any token", ROOFLINE, 1e-3),
     Parameter("engine.prefill_tokens_per_s", 30000.0, "prefill throughput inside a step", ROOFLINE, 1),
     Parameter("engine.step_us_per_sequence", 10.0, "a step's time per decoding sequence", ROOFLINE),
-    Parameter("engine.step_ns_per_context_token", 40.0, "a step's time per token of decoding context", ROOFLINE),
+    Parameter(
+        "engine.step_ns_per_context_token", 40.0, "a step's time per token of decoding context", ROOFLINE
+    ),
     Parameter("engine.max_num_seqs", 256, "sequences in a batch", VLLM, 1, 4096),
     Parameter("engine.max_num_batched_tokens", 8192, "tokens in a step", VLLM, 1, 2**20),
     Parameter("engine.block_tokens", 16, "tokens in a KV block", VLLM, 1, 4096),
@@ -108,7 +150,9 @@ ENGINE = (
     Parameter("engine.spec_draft_ms", 1.0, "a step's extra time for drafting", ASSUMPTION),
 )
 DISAGGREGATION = (
-    Parameter("disagg.prefill_replicas", 0, "replicas that only prefill; 0: no disaggregation", ASSUMPTION, 0, 256),
+    Parameter(
+        "disagg.prefill_replicas", 0, "replicas that only prefill; 0: no disaggregation", ASSUMPTION, 0, 256
+    ),
     Parameter("disagg.decode_replicas", 0, "replicas that only decode", ASSUMPTION, 0, 256),
     Parameter("disagg.kv_bytes_per_token", 131072, "KV bytes per token (8B, GQA, bf16)", "arithmetic", 1),
     Parameter("disagg.link_gb_per_s", 12.0, "bandwidth out of a prefill replica", "arithmetic", 1e-3),
@@ -118,7 +162,9 @@ FAULT = (
     Parameter("fault.start_s", 90.0, "start of the fault", ASSUMPTION),
     Parameter("fault.duration_s", 60.0, "its length", ASSUMPTION),
     Parameter("fault.replica", 1, "the replica concerned; -1: all", ASSUMPTION, -1, 511),
-    Parameter("fault.delay_stage", "gw.auth", "stage that gets an extra delay", ASSUMPTION, choices=DELAYED_STAGES),
+    Parameter(
+        "fault.delay_stage", "gw.auth", "stage that gets an extra delay", ASSUMPTION, choices=DELAYED_STAGES
+    ),
     Parameter("fault.delay_ms", 0.0, "median of the extra delay; 0: none", ASSUMPTION),
     Parameter("fault.delay_sigma", 0.3, "sigma of the extra delay", ASSUMPTION, 0, 3),
     Parameter("fault.delay_share", 1.0, "share of requests delayed", ASSUMPTION, 0, 1),
@@ -135,17 +181,37 @@ FAULT = (
     Parameter("fault.slow_reader_tokens_per_s", 8.0, "how fast those read", ASSUMPTION, 0.01),
     Parameter("fault.abort_share", 0.0, "share of clients that leave early", ASSUMPTION, 0, 1),
     Parameter("fault.abort_patience_median_s", 1.5, "their patience", ASSUMPTION, 1e-3),
-    Parameter("fault.attempt_timeout_s", 0.0, "the gateway's time-out becomes this; 0: unchanged", ASSUMPTION),
+    Parameter(
+        "fault.attempt_timeout_s", 0.0, "the gateway's time-out becomes this; 0: unchanged", ASSUMPTION
+    ),
     Parameter("fault.crash", False, "the replica dies and comes back at the end", ASSUMPTION),
     Parameter("fault.detect_ms", 500.0, "until the gateway notices a dead replica", ASSUMPTION),
     Parameter("fault.spec_acceptance", -1.0, "acceptance of draft tokens; -1: unchanged", ASSUMPTION, -1, 1),
 )
 EMIT = (
     Parameter("emit.dialect", "tracekit", "whose spans the engine emits", ASSUMPTION, choices=DIALECTS),
-    Parameter("emit.metrics_interval_s", 10.0, "time between two readings of the counters", "OpenTelemetry SDK", 0.001),
+    Parameter(
+        "emit.metrics_interval_s",
+        10.0,
+        "time between two readings of the counters",
+        "OpenTelemetry SDK",
+        0.001,
+    ),
 )
 
-MODEL = (*RUN, *CLIENTS, *CHANGE, *REQUESTS, *GATEWAY, *NETWORK, *FRONTEND, *ENGINE, *DISAGGREGATION, *FAULT, *EMIT)
+MODEL = (
+    *RUN,
+    *CLIENTS,
+    *CHANGE,
+    *REQUESTS,
+    *GATEWAY,
+    *NETWORK,
+    *FRONTEND,
+    *ENGINE,
+    *DISAGGREGATION,
+    *FAULT,
+    *EMIT,
+)
 
 
 def check(values: Values, *, where: str) -> None:
@@ -167,15 +233,36 @@ def without_fault(values: Values) -> Values:
     return values | neutral
 
 
+SHAPES = {
+    "fault.start_s", "fault.duration_s", "fault.replica", "fault.delay_stage", "fault.delay_sigma", "fault.delay_share",
+    "fault.slow_reader_tokens_per_s", "fault.abort_patience_median_s", "fault.detect_ms",
+}  # fmt: skip
+"""Parameters that shape a fault but do not make one."""
+
+
+def is_wrong(parameter: Parameter, values: Values) -> bool:
+    """Whether this parameter makes a fault in a run with these values."""
+    return parameter.name not in SHAPES and values[parameter.name] != parameter.default
+
+
+def has_fault(values: Values) -> bool:
+    """Whether anything goes wrong in a run with these values."""
+    return any(is_wrong(parameter, values) for parameter in FAULT)
+
+
 def _conflicts(values: Values) -> list[tuple[bool, str]]:
     has_long = max(float(values["requests.long_share"]), float(values["change.long_share"])) > 0
-    longest = max(int(values["requests.input_max_tokens"]), has_long * int(values["requests.long_max_tokens"]))
+    longest = max(
+        int(values["requests.input_max_tokens"]), has_long * int(values["requests.long_max_tokens"])
+    )
     longest += int(values["requests.output_max_tokens"]) + int(values["engine.block_tokens"])
     usable = int(values["engine.kv_tokens"]) * float(values["fault.kv_factor"])
     prefill, decode = int(values["disagg.prefill_replicas"]), int(values["disagg.decode_replicas"])
     return [
         (usable < longest, f"the longest request needs {longest} tokens of KV cache, engine.kv_tokens x fault.kv_factor "
          f"leaves {usable:.0f}; raise them or lower requests.input_max_tokens, .long_max_tokens, .output_max_tokens"),
+        (has_fault(values) and float(values["fault.start_s"]) >= float(values["run.duration_s"]),
+         f"the fault starts at {values['fault.start_s']} s, after the run of {values['run.duration_s']} s; lower fault.start_s"),
         ((prefill == 0) != (decode == 0), "disagg.prefill_replicas and disagg.decode_replicas go together: set both"),
         (int(values["fault.replica"]) >= sum(replicas(values)), f"fault.replica {values['fault.replica']} does not exist; "
          f"there are replicas 0 to {sum(replicas(values)) - 1}"),

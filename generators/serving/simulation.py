@@ -123,7 +123,8 @@ def _config(values: Values) -> Config:
         spec_acceptance=float(values["engine.spec_acceptance"]),
         draft_ns=float(values["engine.spec_draft_ms"]) * NS_PER_MS,
         first_decode_replica=unified + prefill,
-        transfer_ns_per_token=int(values["disagg.kv_bytes_per_token"]) / float(values["disagg.link_gb_per_s"]),
+        transfer_ns_per_token=int(values["disagg.kv_bytes_per_token"])
+        / float(values["disagg.link_gb_per_s"]),
         kv_bytes_per_token=int(values["disagg.kv_bytes_per_token"]),
         reading_interval_ns=_ns(values, "emit.metrics_interval_s"),
         end_of_arrivals_ns=_ns(values, "run.duration_s"),

@@ -9,8 +9,8 @@ import numpy as np
 from generators.parameters import Values
 from generators.serving import state
 from generators.serving.causes import culprits
-from generators.serving.simulation import Run, simulate
 from generators.serving.parameters import without_fault
+from generators.serving.simulation import Run, simulate
 from generators.serving.stages import NAMES
 from generators.serving.timeline import WINDOWS, stage_ns
 from generators.serving.workload import NS_PER_S
@@ -27,7 +27,9 @@ def truth(run: Run, other: Run, emission: Emission) -> dict[str, Any]:
     return {
         "culprits": [vars(culprit) | {"stages": list(culprit.stages)} for culprit in culprits(run.values)],
         "fault_window_ns": _fault_window(run.values),
-        "outcomes": {name: int((run.requests["outcome"] == code).sum()) for code, name in enumerate(state.OUTCOMES)},
+        "outcomes": {
+            name: int((run.requests["outcome"] == code).sum()) for code, name in enumerate(state.OUTCOMES)
+        },
         "effect_ns": _named(stage_ns(run).sum(axis=(0, 1)) - stage_ns(other).sum(axis=(0, 1))),
         "units": _units(run, other, emission),
     }
@@ -37,8 +39,7 @@ def _fault_window(values: Values) -> list[int] | None:
     """When the fault was on, since the epoch; None for a run without fault."""
     if not culprits(values):
         return None
-    start = float(values["run.start_unix_s"]) + 0
-    first = int(start) * NS_PER_S + round(float(values["fault.start_s"]) * NS_PER_S)
+    first = int(values["run.start_unix_s"]) * NS_PER_S + round(float(values["fault.start_s"]) * NS_PER_S)
     return [first, first + round(float(values["fault.duration_s"]) * NS_PER_S)]
 
 
@@ -46,22 +47,36 @@ def _units(run: Run, other: Run, emission: Emission) -> list[dict[str, Any]]:
     """One entry a request, in order of arrival."""
     parts, other_parts = stage_ns(run), stage_ns(other)
     origin_ns = int(run.values["run.start_unix_s"]) * NS_PER_S
-    ids = [f"{high:016x}{low:016x}" for high, low in zip(emission.trace_high.tolist(), emission.trace_low.tolist(), strict=True)]
+    ids = [
+        f"{high:016x}{low:016x}"
+        for high, low in zip(emission.trace_high.tolist(), emission.trace_low.tolist(), strict=True)
+    ]
     columns = {name: run.requests[name].tolist() for name in _COPIED}
     instants = {name: _instants(run.requests[field], origin_ns) for name, field in _INSTANTS.items()}
     units = []
     for row, trace_id in enumerate(ids):
         unit = {"trace_id": trace_id, "outcome": state.OUTCOMES[columns["outcome"][row]]}
         unit |= {name: values[row] for name, values in (instants | columns).items() if name != "outcome"}
-        unit["stages_ns"] = {name: _named(parts[row, number]) for number, name in enumerate(WINDOWS) if parts[row, number].any()}
+        unit["stages_ns"] = {
+            name: _named(parts[row, number])
+            for number, name in enumerate(WINDOWS)
+            if parts[row, number].any()
+        }
         unit["injected_ns"] = _named(run.injected_ns[row])
         unit["effect_ns"] = _named(parts[row].sum(axis=0) - other_parts[row].sum(axis=0))
-        unit["without_fault_ns"] = {name: int(other_parts[row, number].sum()) for number, name in enumerate(WINDOWS)}
+        unit["without_fault_ns"] = {
+            name: int(other_parts[row, number].sum()) for number, name in enumerate(WINDOWS)
+        }
         units.append(unit)
     return units
 
 
-_INSTANTS = {"start_ns": "arrival_ns", "first_token_ns": "first_ns", "last_token_ns": "last_ns", "end_ns": "close_ns"}
+_INSTANTS = {
+    "start_ns": "arrival_ns",
+    "first_token_ns": "first_ns",
+    "last_token_ns": "last_ns",
+    "end_ns": "close_ns",
+}
 _COPIED = (
     "outcome", "status", "tenant", "prompt_tokens", "output_tokens", "generated", "cached_tokens", "attempt", "replica",
     "decode_replica", "preemptions", "migrations", "stall_ns",

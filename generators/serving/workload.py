@@ -76,7 +76,11 @@ def _inverse_load(values: Values, integral: np.ndarray) -> np.ndarray:
     """The instants at which the integral of the load factor has these values."""
     start, end, factor = _change(values)
     knots = np.array([0.0, start, end, end + max(float(values["run.duration_s"]), 1.0) * 2])
-    return np.interp(integral, _load_integral(values, knots), knots) if factor > 0 else _skip(integral, start, end)
+    return (
+        np.interp(integral, _load_integral(values, knots), knots)
+        if factor > 0
+        else _skip(integral, start, end)
+    )
 
 
 def _skip(integral: np.ndarray, start: float, end: float) -> np.ndarray:
@@ -95,7 +99,11 @@ def _draw_sizes(requests: np.ndarray, values: Values, *, seed: int) -> None:
     """Prompt, output and cached tokens; input and output are independent, as measured."""
     count = requests.size
     is_long = stream(seed, "long").random(count) < _long_share(requests["arrival_ns"], values)
-    prompt = np.where(is_long, _tokens(values, "requests.long", "input", count, seed), _tokens(values, "requests.input", "input", count, seed))
+    prompt = np.where(
+        is_long,
+        _tokens(values, "requests.long", "input", count, seed),
+        _tokens(values, "requests.input", "input", count, seed),
+    )
     requests["prompt_tokens"] = prompt
     requests["output_tokens"] = _tokens(values, "requests.output", "output", count, seed)
     hit = float(values["requests.prefix_hit_share"])
@@ -146,11 +154,15 @@ def _draw_fault(requests: np.ndarray, values: Values, *, seed: int) -> None:
     count = requests.size
     struck = stream(seed, "fault.delay_share").random(count) < float(values["fault.delay_share"])
     sigma = float(values["fault.delay_sigma"])
-    delay = lognormal_ns(stream(seed, "fault.delay"), count, median_ms=float(values["fault.delay_ms"]), sigma=sigma)
+    delay = lognormal_ns(
+        stream(seed, "fault.delay"), count, median_ms=float(values["fault.delay_ms"]), sigma=sigma
+    )
     requests["delay_ns"] = struck * delay
     requests["pin_draw"] = stream(seed, "fault.pin").random(count)
     leaves = stream(seed, "fault.aborts").random(count) < float(values["fault.abort_share"])
-    requests["fault_patience_ns"] = leaves * _patience_ns(values, "fault.abort_patience_median_s", count, seed)
+    requests["fault_patience_ns"] = leaves * _patience_ns(
+        values, "fault.abort_patience_median_s", count, seed
+    )
     slow = stream(seed, "fault.readers").random(count) < float(values["fault.slow_reader_share"])
     requests["fault_read_ns"] = slow * _per_token_ns(float(values["fault.slow_reader_tokens_per_s"]))
 

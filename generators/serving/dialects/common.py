@@ -12,7 +12,17 @@ from generators.serving.parameters import replicas
 from generators.serving.simulation import Run
 from generators.serving.timeline import Attempts, attempts
 from generators.serving.workload import NS_PER_S
-from generators.spans import CLIENT, ERROR, INTERNAL, SERVER, Emission, EventGroup, Optional, Scalar, SpanGroup
+from generators.spans import (
+    CLIENT,
+    ERROR,
+    INTERNAL,
+    SERVER,
+    Emission,
+    EventGroup,
+    Optional,
+    Scalar,
+    SpanGroup,
+)
 
 MODEL_NAME = "llama-3.1-8b-instruct"
 GATEWAY_SCOPE = "gateway"
@@ -61,7 +71,9 @@ def sketch(run: Run, *, seed: int, shows_stages: bool) -> Sketch:
     )  # fmt: skip
 
 
-def finished(plan: Sketch, groups: list[SpanGroup], engine: list[dict[str, Scalar]], *, is_64_bit: bool = False) -> Emission:
+def finished(
+    plan: Sketch, groups: list[SpanGroup], engine: list[dict[str, Scalar]], *, is_64_bit: bool = False
+) -> Emission:
     """The emission: gateway and engine resources, trace ids, and those groups that have spans."""
     count = plan.run.requests.size
     high = identifiers(plan.seed, "trace_ids.high", count) * np.uint64(not is_64_bit)
@@ -127,7 +139,9 @@ def stream_group(plan: Sketch) -> SpanGroup:
     """The rest of the response on its way to a client that reads slowly."""
     intervals, requests = plan.run.intervals, plan.run.requests
     last_ns = requests["last_ns"][intervals["request"]]
-    rows = intervals[(intervals["stage"] == stages.OUT_STREAM) & (last_ns >= 0) & (intervals["start_ns"] >= last_ns)]
+    rows = intervals[
+        (intervals["stage"] == stages.OUT_STREAM) & (last_ns >= 0) & (intervals["start_ns"] >= last_ns)
+    ]
     return SpanGroup(
         "stream", GATEWAY_SCOPE, INTERNAL, on_gateway(rows.size), rows["request"], plan.ids("stream", rows.size),
         plan.root_ids[rows["request"]], plan.origin_ns + rows["start_ns"], plan.origin_ns + rows["end_ns"],
@@ -159,4 +173,6 @@ def error_types(plan: Sketch) -> np.ndarray:
     """What the gateway saw of each failed attempt: a time-out, a refusal, a broken connection."""
     table, requests = plan.attempts, plan.run.requests[plan.attempts.request]
     is_timed_out = (requests["migrations"] == 0) & (requests["status"] != 503) & (requests["status"] != 502)
-    return np.where(requests["status"] == 503, "503", np.where(is_timed_out, "timeout", "connection_error")).astype(object)
+    return np.where(
+        requests["status"] == 503, "503", np.where(is_timed_out, "timeout", "connection_error")
+    ).astype(object)

@@ -51,7 +51,9 @@ def request_group(plan: Sketch) -> SpanGroup:
     )  # fmt: skip
 
 
-def _attributes(plan: Sketch, requests: np.ndarray, rows: np.ndarray, detok_ns: np.ndarray) -> dict[str, object]:
+def _attributes(
+    plan: Sketch, requests: np.ndarray, rows: np.ndarray, detok_ns: np.ndarray
+) -> dict[str, object]:
     arrival_ns = plan.attempts.frontend_ns[rows]
     first, last = requests["attempt_first_ns"], requests["engine_last_ns"]
     scheduled, queued = requests["scheduled_ns"], requests["queued_ns"]
@@ -59,7 +61,10 @@ def _attributes(plan: Sketch, requests: np.ndarray, rows: np.ndarray, detok_ns: 
     jitter_ns = stream(plan.seed, "vllm.clocks").uniform(-3e5, 3e5, rows.size)
     return {
         "gen_ai.latency.time_to_first_token": (first + detok_ns - arrival_ns) / 1e9,
-        "gen_ai.latency.e2e": np.maximum(last + detok_ns - arrival_ns + jitter_ns, first + detok_ns - arrival_ns) / 1e9,
+        "gen_ai.latency.e2e": np.maximum(
+            last + detok_ns - arrival_ns + jitter_ns, first + detok_ns - arrival_ns
+        )
+        / 1e9,
         "gen_ai.latency.time_in_queue": (scheduled - queued) / 1e9,
         "gen_ai.usage.prompt_tokens": requests["prompt_tokens"],
         "gen_ai.usage.completion_tokens": requests["output_tokens"],
