@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -10,8 +11,10 @@ from typing import Any
 import polars as pl
 
 from tracekit import analysis, ingest, report, stages
+from tracekit.errors import StoreLockedError
 from tracekit.output import Output
-from tracekit.store import Database
+from tracekit.remote import RemoteStore, endpoint_of
+from tracekit.store import Database, held_database
 
 
 class Store:
@@ -28,10 +31,20 @@ class Store:
     def open(cls, path: str | Path | None, *, read_only: bool = False) -> Store:
         """Open the store at `path`, or a new one in memory for None.
 
-        `read_only` lets other processes read at the same time; the file must exist then.
+        `read_only` lets other processes read at the same time; the file must exist then. Where `tracekit serve`
+        holds the file, the store asks it instead, and says so on standard error.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
         """
-        return cls(Database.open(path, read_only=read_only))
+        if (shared := held_database(path)) is not None:
+            return _SharedStore(shared)
+        try:
+            return cls(Database.open(path, read_only=read_only))
+        except StoreLockedError:
+            endpoint = None if path is None else endpoint_of(Path(path))
+            if endpoint is None:
+                raise
+        print(f"{path} is served by process {endpoint.pid}; asking it at {endpoint.url}", file=sys.stderr)
+        return _ServedStore(RemoteStore(endpoint))
 
     @property
     def database(self) -> Database:
@@ -99,3 +112,63 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class _SharedStore(Store):
+    """A store that this process serves; closing it leaves it open for the server."""
+
+    def close(self) -> None:
+        """Do nothing: the server closes the file when it stops."""
+
+
+class _ServedStore(Store):
+    """A store that another process serves: every question goes there."""
+
+    def __init__(self, remote: RemoteStore) -> None:
+        self._remote = remote
+
+    @property
+    def database(self) -> Database:
+        """Raises `StoreLockedError`: the file is open in the server."""
+        raise self._held("its tables can only be read with `sql`")
+
+    def ingest(
+        self, *paths: str | Path, progress: Callable[[int, int], None] | None = None
+    ) -> ingest.IngestReport:
+        """Raises `StoreLockedError`: files are read by the process that holds the store."""
+        raise self._held(f"stop it to read {', '.join(map(str, paths))}, or send the data to it over OTLP")
+
+    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
+        """Rows of one SELECT statement; see `Store.sql`."""
+        return self._remote.sql(statement, **parameters)
+
+    def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
+        """Rows of a statement that ships with tracekit; see `Store.query`."""
+        return self._remote.answer("query", name, **parameters)
+
+    def tail(self, metric: str, **options: Any) -> analysis.TailAnswer:
+        """See `Store.tail`."""
+        return self._remote.answer("tail", metric, **options)
+
+    def stragglers(self, **options: Any) -> analysis.StragglersAnswer:
+        """See `Store.stragglers`."""
+        return self._remote.answer("stragglers", **options)
+
+    def quality(self) -> analysis.QualityAnswer:
+        """See `Store.quality`."""
+        return self._remote.answer("quality")
+
+    def operations(self, *, trace_id: str) -> pl.DataFrame:
+        """See `Store.operations`."""
+        return self._remote.answer("operations", trace_id=trace_id)
+
+    def report(self) -> Output:
+        """See `Store.report`."""
+        return self._remote.answer("report")
+
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""
+
+    def _held(self, remedy: str) -> StoreLockedError:
+        where = self._remote.endpoint
+        return StoreLockedError(f"the store is served by process {where.pid} at {where.url}: {remedy}")

@@ -24,7 +24,7 @@ from tests.benchmarks.receive_load import SPANS_PER_BATCH, Sent, grpc_sender, ht
 
 def serve(path: str, control: Connection) -> None:
     """A receiver in a process of its own, until told to stop."""
-    from tracekit.receiver import Receiver, ReceiverSettings  # noqa: PLC0415  the senders do not need it
+    from tracekit.receiver import Receiver, ReceiverSettings
 
     receiver = Receiver(path, ReceiverSettings(http_port=0, grpc_port=0))
     receiver.start()

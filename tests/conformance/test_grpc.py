@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
+
 from tests.conformance import exports
 from tests.conformance.conftest import StartReceiver, grpc_call
 from tests.conformance.test_http import RESPONSES, SIGNALS, stored_count
-
 from tracekit.receiver import Receiver
 from tracekit.receiver.grpc_export import SERVICES
 

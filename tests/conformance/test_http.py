@@ -17,9 +17,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+
 from tests.conformance import exports
 from tests.conformance.conftest import JSON, PROTOBUF, Answer, StartReceiver, request
-
 from tracekit.receiver import Receiver
 
 RESPONSES = {

@@ -27,8 +27,10 @@ ALLOWED = {
     "charts": FOUNDATION | {"analysis"},
     "output": FOUNDATION,
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},
-    "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report"},
-    "cli": FOUNDATION | {"output", "report", "api", "receiver"},
+    "remote": FOUNDATION,
+    "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report", "remote"},
+    "serving": FOUNDATION | {"store", "receiver", "remote", "api"},
+    "cli": FOUNDATION | {"output", "report", "api", "receiver", "serving"},
 }
 
 

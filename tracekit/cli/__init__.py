@@ -12,7 +12,7 @@ import sys
 
 import click
 
-from tracekit.cli import answers, data, generate, pages
+from tracekit.cli import answers, data, generate, pages, serve
 from tracekit.errors import TracekitError, UsageError
 
 USAGE_EXIT_CODE = 2
@@ -29,12 +29,13 @@ def commands() -> None:
       tracekit ingest traces.jsonl other/ metrics.pb  files into tracekit.duckdb
       tracekit tail --metric ttft                     the slowest 1 % against the middle
       tracekit query "SELECT count(*) FROM spans"     plain SQL
+      tracekit serve                                  receive OTLP, with the app beside it
       tracekit app                                    the investigation app
       tracekit generate slow_worker --out slow        telemetry whose truth is known
     """
 
 
-for command in (*data.COMMANDS, *answers.COMMANDS, *pages.COMMANDS, *generate.COMMANDS):
+for command in (*data.COMMANDS, *answers.COMMANDS, *pages.COMMANDS, *generate.COMMANDS, *serve.COMMANDS):
     commands.add_command(command)
 
 

@@ -39,8 +39,8 @@ class Ports:
         self._answering.result()
 
     def stop(self) -> None:
-        """Accept nothing new, let what is in flight be answered, and return."""
-        if self._loop is not None and self._stopping is not None:
+        """Accept nothing new, let what is in flight be answered, and return. Twice is once."""
+        if self._thread.is_alive() and self._loop is not None and self._stopping is not None:
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from tracekit.receiver.held_store import HeldStore
 from tracekit.receiver.http_app import http_app
 from tracekit.receiver.intake import Intake
 from tracekit.receiver.ports import Ports
+from tracekit.receiver.self_metrics import SelfMetrics
 from tracekit.store import Database
 
 _ENCODINGS: tuple[Encoding, ...] = ("protobuf", "json")
@@ -40,6 +40,7 @@ class ReceiverSettings:
     max_waiting_bytes: int = 256 << 20
     group_bytes: int = 32 << 20
     body_timeout_s: float = 30.0
+    self_metrics_interval_s: float = 60.0
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
@@ -77,7 +78,9 @@ class Receiver:
         self.ports = Ports(
             self.intake, app, host=settings.host, http_port=settings.http_port, grpc_port=settings.grpc_port
         )
-        self.started_ns = time.time_ns()
+        self._self_metrics = SelfMetrics(
+            self.counters, self.committer, interval_s=settings.self_metrics_interval_s
+        )
         self._add_gauges(Path(path), budget)
 
     def start(self) -> None:
@@ -85,11 +88,17 @@ class Receiver:
         _compile_decoders()
         self.committer.start()
         self.units.start()
-        self.ports.start()
+        self._self_metrics.start()
+        try:
+            self.ports.start()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Answer what is in flight, bring the units up to date, and close the store."""
         self.ports.stop()
+        self._self_metrics.close()
         self.committer.close()
         self.units.close()
         self.store.close()

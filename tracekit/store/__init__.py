@@ -1,6 +1,7 @@
 """The trace store: one DuckDB file that is opened, written, read and brought up to date here."""
 
 from tracekit.store.database import Database
+from tracekit.store.held import held_database, holding
 from tracekit.store.ingests import IngestWriter
 from tracekit.store.read_only import LimitedRows, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
@@ -13,6 +14,8 @@ __all__ = [
     "LimitedRows",
     "Reject",
     "WriteCounts",
+    "held_database",
+    "holding",
     "read_only_sql",
     "write_batch",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -31,16 +31,19 @@ def read_only_sql(
     parameters: Mapping[str, Any] | None = None,
     row_limit: int = 10_000,
     time_limit_s: float = 30.0,
+    interruptible: Callable[[Callable[[], None]], None] = lambda interrupt: None,
 ) -> LimitedRows:
     """The first `row_limit` rows of one SELECT statement that somebody typed.
 
     It runs in a transaction that DuckDB keeps from writing, on a store whose SQL reaches no file, extension
     or setting. After `time_limit_s` seconds it is interrupted (between rows: one call of a function on one
-    huge value is not). Raises `QueryError` for other statements, for DuckDB's own refusals, and for time.
+    huge value is not); `interruptible` is handed a function that does so earlier, from any thread.
+    Raises `QueryError` for other statements, for DuckDB's own refusals, and for time.
     """
     with closing(database.cursor()) as cursor:
         try:
             _check_is_one_select(statement)
+            interruptible(cursor.interrupt)
             with _read_only(cursor), _interrupted_after(cursor, time_limit_s):
                 relation = cursor.sql(unterminated(statement), params=dict(parameters or {}) or None)
                 rows = portable(relation).limit(row_limit + 1).pl()

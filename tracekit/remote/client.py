@@ -1,0 +1,75 @@
+"""A store that a running server holds, with the questions of an open one."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import polars as pl
+
+from tracekit import errors
+from tracekit.errors import QueryError, StoreError, StoreLockedError, TracekitError
+from tracekit.remote.endpoint import Endpoint
+from tracekit.remote.wire import frame_from, unpacked
+
+ROW_LIMIT = 1_000_000
+TRUNCATED_HEADER = "tracekit-truncated"
+_TIMEOUT_S = 600.0
+
+
+class RemoteStore:
+    """Asks the server at `endpoint`; every method answers what `Store` would."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+
+    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any JSON value
+        """Rows of one SELECT statement; the server allows no other.
+
+        Raises `QueryError` with DuckDB's message, and for more than `ROW_LIMIT` rows.
+        """
+        request = {"sql": statement, "parameters": parameters, "row_limit": ROW_LIMIT}
+        headers, body = self._ask("/api/sql", request)
+        if headers.get(TRUNCATED_HEADER):
+            raise QueryError(
+                f"there are more than {ROW_LIMIT} rows; add LIMIT, or ask when the server is stopped"
+            )
+        return frame_from(body)
+
+    def answer(self, name: str, /, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - the answer's class
+        """What the method `name` of `Store` answers in the server."""
+        _, body = self._ask(f"/api/answers/{name}", {"arguments": arguments, "options": options})
+        return unpacked(json.loads(body))
+
+    def _ask(self, path: str, request: dict[str, Any]) -> tuple[dict[str, str], bytes]:
+        address = urlsplit(self.endpoint.url)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT_S)
+        headers = {"Content-Type": "application/json"}
+        if self.endpoint.token is not None:
+            headers["Authorization"] = f"Bearer {self.endpoint.token}"
+        try:
+            connection.request("POST", path, json.dumps(request), headers)
+            response = connection.getresponse()
+            body = response.read()
+        except OSError as error:
+            raise StoreLockedError(
+                f"process {self.endpoint.pid} holds the store and does not answer at {self.endpoint.url} "
+                f"({error}); stop it, then repeat the command"
+            ) from error
+        finally:
+            connection.close()
+        if response.status != http.client.OK:
+            raise _error(response.status, body)
+        return {name.lower(): value for name, value in response.getheaders()}, body
+
+
+def _error(status: int, body: bytes) -> TracekitError:
+    """The error that the server met, as the class it had there."""
+    try:
+        told = json.loads(body)
+        kind, message = getattr(errors, told["error"]), told["message"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return StoreError(f"the server answered {status}: {body[:200].decode(errors='replace')}")
+    return kind(message) if issubclass(kind, TracekitError) else StoreError(message)

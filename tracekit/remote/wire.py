@@ -1,0 +1,75 @@
+"""Answers as JSON and back: frozen dataclasses with frames inside arrive as what they were."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import io
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracekit.errors import TracekitError
+
+_PACKAGE = "tracekit."
+
+
+def packed(value: object) -> Any:  # noqa: ANN401 - any JSON value
+    """A value made of scalars, lists, tuples, dicts, frames and tracekit's dataclasses as a JSON value."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return value.item()
+        case pl.DataFrame():
+            return {"frame": base64.b64encode(frame_bytes(value)).decode()}
+        case list() | tuple():
+            return {type(value).__name__: [packed(each) for each in value]}
+        case dict():
+            return {"dict": [[packed(key), packed(each)] for key, each in value.items()]}
+    if is_dataclass(value) and type(value).__module__.startswith(_PACKAGE):
+        return {
+            "class": f"{type(value).__module__}:{type(value).__qualname__}",
+            "fields": {field.name: packed(getattr(value, field.name)) for field in fields(value)},
+        }
+    raise TypeError(f"{type(value).__name__} cannot be sent to another process")
+
+
+def unpacked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """The value that `packed` made this JSON value from. Raises `TracekitError` for one it never makes."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case {"frame": text}:
+            return frame_from(base64.b64decode(text))
+        case {"list": items}:
+            return [unpacked(each) for each in items]
+        case {"tuple": items}:
+            return tuple(unpacked(each) for each in items)
+        case {"dict": items}:
+            return {unpacked(key): unpacked(each) for key, each in items}
+        case {"class": name, "fields": values}:
+            return _dataclass(name)(**{key: unpacked(each) for key, each in values.items()})
+    raise TracekitError("the server's answer cannot be read; use the same version of tracekit as the server")
+
+
+def frame_bytes(frame: pl.DataFrame) -> bytes:
+    """A frame as an Arrow stream."""
+    stream = io.BytesIO()
+    frame.write_ipc_stream(stream)
+    return stream.getvalue()
+
+
+def frame_from(stream: bytes) -> pl.DataFrame:
+    """The frame of an Arrow stream."""
+    return pl.read_ipc_stream(io.BytesIO(stream))
+
+
+def _dataclass(name: str) -> Any:  # noqa: ANN401 - a class
+    module, _, attribute = name.partition(":")
+    found = getattr(importlib.import_module(module), attribute, None) if module.startswith(_PACKAGE) else None
+    if not (isinstance(found, type) and is_dataclass(found)):
+        raise TracekitError(f"the server's answer holds an unknown {name}; use the same version of tracekit")
+    return found

@@ -1,0 +1,5 @@
+"""One process that owns a store: it receives, serves the app, and answers questions of other processes."""
+
+from tracekit.serving.serve import ServeSettings, serve
+
+__all__ = ["ServeSettings", "serve"]
