@@ -46,7 +46,7 @@ class Check:
 
 CHECKS = {
     "incomplete_units": Check(
-        "units have spans whose parent is missing", "FROM units WHERE orphan_count > 0", error_share=0.5
+        "units have spans whose parent is missing", "FROM units WHERE orphan_count > 0"
     ),
     "orphan_ns": Check(
         "belongs to spans whose parent is missing",

@@ -83,8 +83,8 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     `STEP_SHARE` of the median step above the median over all steps and ranks of its role, if these steps in a
     row (one step may be missing between two) lost `LOST_SHARE` of the job's time. The waiting of others for a
     rank in such a step is charged to its slow operations in proportion to their excess. The reference is
-    robust and knows roles, as the OSDI 2025 what-if analysis of stragglers asks for; the numbers are occupancy,
-    not a replay.
+    robust and knows roles, as the OSDI 2025 what-if analysis of stragglers asks for; the numbers are
+    occupancy, not a replay.
     """
     jobs = database.query("stragglers/jobs", job=job)
     slow = database.query("stragglers/slow_times", job=job, spreads=SPREADS, step_share=STEP_SHARE)

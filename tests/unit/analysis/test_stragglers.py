@@ -1,0 +1,118 @@
+"""Stragglers: who was slow itself, and what it cost the others."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+
+from tests.unit.analysis.rows import Step
+from tracekit.analysis import stragglers
+from tracekit.store import Database
+
+Write = Callable[[Sequence[Step]], Database]
+MS = 1_000_000
+RANKS = 4
+
+
+def _steps(count: int, slow: dict[tuple[int, int], int], *, stage: str = "step.data_load") -> list[Step]:
+    """Steps of four ranks that compute about 100 ms and load for 5 ms.
+
+    `slow` adds time to the loading of (step, rank); the others wait for the slowest in each step.
+    """
+    draw = random.Random(5)
+    steps = []
+    for step in range(count):
+        loads = [5 * MS + draw.randrange(MS) + slow.get((step, rank), 0) for rank in range(RANKS)]
+        latest = max(loads)
+        culprit = loads.index(latest)
+        for rank, load in enumerate(loads):
+            wait = latest - load
+            waits = [(culprit, stage, wait)] if wait else []
+            parts = [(stage, load), ("step.compute", 100 * MS), ("step.straggler_wait", wait)]
+            steps.append(Step(step, rank, parts, waits))
+    return steps
+
+
+def test_a_slow_rank_is_named_with_its_stage_and_steps(store: Write) -> None:
+    """Rank 2 loads 150 ms longer in steps 20 to 29: one row, and not the ranks that wait for it."""
+    answer = stragglers(store(_steps(60, {(step, 2): 150 * MS for step in range(20, 30)})))
+    culprit = answer.culprits.row(0, named=True)
+    named = (culprit["rank"], culprit["stage"], culprit["steps"], culprit["first_step"], culprit["last_step"])
+    assert len(answer.culprits) == 1
+    assert named == (2, "step.data_load", 10, 20, 29)
+    assert culprit["lost_ns"] == culprit["own_ns"] + culprit["waited_ns"]
+    assert 1490 * MS < culprit["own_ns"] < 1510 * MS
+    assert 4400 * MS < culprit["waited_ns"] < 4500 * MS
+    assert "step.data_load (step.data_load) on rank 2, steps 20-29" in answer.summary
+
+
+def test_all_waiting_is_either_charged_or_jitter(store: Write) -> None:
+    """What ranks waited is split exactly into named culprits and the rest."""
+    answer = stragglers(store(_steps(60, {(40, 1): 400 * MS, (41, 1): 400 * MS})))
+    assert answer.jitter_wait_ns > 0
+    assert answer.culprits["waited_ns"].sum() + answer.jitter_wait_ns == answer.waited_ns
+
+
+def test_healthy_jitter_is_not_named(store: Write) -> None:
+    """Ranks that differ by less than a millisecond are no stragglers."""
+    answer = stragglers(store(_steps(60, {})))
+    assert (answer.verdict, len(answer.culprits)) == ("no_stragglers", 0)
+
+
+def test_one_short_hiccup_is_not_named(store: Write) -> None:
+    """A single slow step that costs less than a hundredth of the job's time is jitter."""
+    answer = stragglers(store(_steps(100, {(50, 0): 60 * MS})))
+    assert answer.verdict == "no_stragglers"
+
+
+def test_a_stall_of_all_ranks_has_no_culprit_rank(store: Write) -> None:
+    """Where every rank is slow in the same stage at once, the spans do not tell who held them."""
+    stalled = {(39, rank): 1500 * MS for rank in range(RANKS)}
+    answer = stragglers(store(_steps(60, stalled, stage="job.checkpoint_save")))
+    culprit = answer.culprits.row(0, named=True)
+    assert (culprit["rank"], culprit["stage"], culprit["first_step"]) == (None, "job.checkpoint_save", 39)
+    assert culprit["own_ns"] > 5900 * MS
+    assert "all ranks together, step 39" in answer.summary
+
+
+def test_separate_runs_of_steps_are_separate_rows(store: Write) -> None:
+    """The same rank at fault twice is two episodes."""
+    slow = {(step, 3): 150 * MS for step in [*range(10, 15), *range(40, 45)]}
+    answer = stragglers(store(_steps(60, slow)))
+    assert answer.culprits.select("first_step", "last_step").sort("first_step").rows() == [(10, 14), (40, 44)]
+
+
+def test_the_first_step_of_an_attempt_warms_up(store: Write) -> None:
+    """A slow first step is counted and not blamed on a rank."""
+    answer = stragglers(store(_steps(30, {(0, rank): 2000 * MS for rank in range(RANKS)})))
+    assert answer.verdict == "no_stragglers"
+    assert answer.jobs["warm_up_count"].to_list() == [1]
+
+
+def test_steps_that_failed_are_counted_and_not_compared(store: Write) -> None:
+    """The step in which a rank died says nothing about its speed."""
+    steps = _steps(30, {})
+    died = [Step(30, rank, [("step.compute", 900 * MS)], outcome="failed") for rank in range(RANKS)]
+    answer = stragglers(store(steps + died))
+    assert answer.jobs["failed_count"].to_list() == [1]
+    assert answer.verdict == "no_stragglers"
+
+
+def test_few_steps_give_no_reference(store: Write) -> None:
+    """Four steps are too few to call one of them slow."""
+    assert stragglers(store(_steps(4, {(2, 1): 900 * MS}))).verdict == "too_few_steps"
+
+
+def test_an_empty_store_has_no_steps(database: Database) -> None:
+    """No steps is an answer, not an error."""
+    answer = stragglers(database)
+    assert (answer.verdict, answer.slowdown, answer.wall_ns) == ("no_steps", None, 0)
+
+
+def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
+    """Scripts rely on these keys."""
+    slow = {(step, 2): 150 * MS for step in range(20, 30)}
+    answer = json.loads(json.dumps(stragglers(store(_steps(60, slow)), job="job").as_dict()))
+    assert answer["slowdown"] > 1.1
+    assert {"rank", "stage", "steps", "lost_ns", "share"} <= answer["culprits"][0].keys()
