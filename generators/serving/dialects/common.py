@@ -36,7 +36,7 @@ CHECKS = (
 PLAIN_NAMES = ("auth", "rate_limit", "cache", "guardrail", "queue", "route", "retry_backoff")
 LITELLM_NAMES = (
     "auth /v1/chat/completions", "redis.incr rate_limits", "cache.get llm_response", "execute_guardrail content",
-    "queue", "route default", "retry_backoff",
+    "queue", "route chat", "retry_backoff",
 )  # fmt: skip
 
 
