@@ -49,10 +49,9 @@ def size_frame(metric: Metric, operations: pl.DataFrame, tail: Cohort, baseline:
 def _row(window: dict[str, int | str], tail: Cohort, baseline: Cohort) -> dict[str, object]:
     tokens = _TOKENS.get(str(window["unit_window"]))
     row: dict[str, object] = {"unit_window": window["unit_window"], "excess_ns": window["excess_ns"]}
-    counts = [_mean_tokens(cohort, tokens) for cohort in (tail, baseline)]
-    if tokens is None or None in counts:
+    tail_count, baseline_count = _mean_tokens(tail, tokens), _mean_tokens(baseline, tokens)
+    if tail_count is None or baseline_count is None:
         return {name: row.get(name) for name in SIZE_SCHEMA}
-    tail_count, baseline_count = counts
     tail_each = int(window["tail_mean_ns"]) / tail_count
     baseline_each = int(window["baseline_mean_ns"]) / baseline_count
     size_ns = round((tail_count - baseline_count) * (tail_each + baseline_each) / 2)

@@ -154,8 +154,8 @@ def _slowdown(jobs: pl.DataFrame) -> float | None:
     looked_at = jobs.filter(pl.col("step_count") > 0)
     if not len(looked_at):
         return None
-    taken = (looked_at["mean_step_ns"] * looked_at["step_count"]).sum()
-    return float(taken / (looked_at["median_step_ns"] * looked_at["step_count"]).sum())
+    taken_ns = int((looked_at["mean_step_ns"] * looked_at["step_count"]).sum())
+    return taken_ns / int((looked_at["median_step_ns"] * looked_at["step_count"]).sum())
 
 
 def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame) -> Verdict:
@@ -171,7 +171,7 @@ def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame) -> st
         case "no_steps":
             return "The store holds no training steps."
         case "too_few_steps":
-            longest = jobs["step_count"].max()
+            longest = max(jobs["step_count"].to_list())
             return f"The longest job has {longest} steps, {MINIMUM_STEPS} are needed for a reference."
         case "no_stragglers":
             return f"No rank stands out in {jobs['step_count'].sum():,} steps."

@@ -84,7 +84,7 @@ def tail(
         baseline_condition = None if baseline == "body" else baseline
         sides = select_units(cursor, metric, where=where, baseline=baseline_condition, outcome=outcome)
         comparison = _comparison(sides, baseline, quantile=quantile, window_ns=window_ns)
-        question = {
+        question: dict[str, Any] = {
             "metric": metric,
             "unit": "step" if metric == "step" else "request",
             "quantile": quantile,
@@ -129,7 +129,7 @@ def _answer(
     cohorts = comparison.cohorts
     sums = stage_sums(cursor, metric, cohorts)
     left_out = rows(cursor, "tail/left_out")
-    facts = {
+    facts: dict[str, Any] = {
         "count": sides[0].count,
         "baseline_selection_count": (sides[1] if comparison.levels else sides[0]).count,
         "tail_count": cohorts[TAIL].count,

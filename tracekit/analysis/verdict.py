@@ -88,7 +88,7 @@ def _of_excess(answer: TailAnswer) -> Verdict:
     certain = answer.stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0))
     if not len(certain):
         return "excess_spread"
-    unexplained = answer.stages.filter(pl.col("stage") == "unattributed")["excess_ns"].sum()
+    unexplained = int(answer.stages.filter(pl.col("stage") == "unattributed")["excess_ns"].sum())
     return "excess_unattributed" if unexplained > _MAJORITY * answer.excess_ns else "excess_explained"
 
 
@@ -96,7 +96,7 @@ def _words(stage: str, charged: pl.DataFrame) -> str:
     ranks = charged.filter((pl.col("culprit_stage") == stage) & (pl.col("excess_ns") > 0)).sort(
         "excess_ns", descending=True
     )
-    if not len(ranks) or ranks["excess_ns"][0] < _CLEAR_RANK_SHARE * ranks["excess_ns"].sum():
+    if not len(ranks) or ranks["excess_ns"][0] < _CLEAR_RANK_SHARE * int(ranks["excess_ns"].sum()):
         return stage
     rank = ranks["culprit_rank"][0]
     return stage if rank is None else f"{stage} on rank {rank}"
