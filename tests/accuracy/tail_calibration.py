@@ -94,7 +94,7 @@ def against_window(after: np.ndarray, before: np.ndarray, quantile: float) -> tu
     (units, times), (base_units, base_times) = units_of(after), units_of(before)
     # The baseline lies before the selection.
     base_units = MeasuredUnits(**{**vars(base_units), "start_ns": base_units.start_ns - 10**18})
-    windows = window_cohort(units, base_units, quantile=quantile, window_ns=None)
+    windows = window_cohort(units, base_units, quantile=quantile)
     reference = windows or band_cohort(base_units, lower=quantile)
     return judged([band_cohort(units, lower=quantile), reference], [times, base_times])
 

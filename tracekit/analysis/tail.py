@@ -61,7 +61,6 @@ def tail(
     where: str | None = None,
     baseline: str = "body",
     outcome: str = "ok",
-    window_ns: int | None = None,
 ) -> TailAnswer:
     """Compare the units at or above a quantile of `metric` with a baseline, stage by stage, exactly.
 
@@ -73,8 +72,9 @@ def tail(
         the same quantile: what changed. Then `levels` also holds the middle of the one against that of the
         other.
     outcome: outcome that units must have (`ok`), or `any`.
-    window_ns: length of the windows that a baseline of at least 20 windows is cut into to judge chance; by
-        default as long as the selection. With fewer windows, independent blocks of time are taken.
+
+    Chance is judged by windows where the baseline selection holds at least 20 that are as long as the
+    selection and hold about as many units, and else by blocks of time that are long enough to be independent.
 
     Raises `UsageError` for a bad option, `QueryError` for a condition that DuckDB refuses, and
     `InsufficientDataError` where the stored stages contradict the durations.
@@ -83,7 +83,7 @@ def tail(
     with closing(database.cursor()) as cursor:
         baseline_condition = None if baseline == "body" else baseline
         sides = select_units(cursor, metric, where=where, baseline=baseline_condition, outcome=outcome)
-        comparison = _comparison(sides, baseline, quantile=quantile, window_ns=window_ns)
+        comparison = _comparison(sides, baseline, quantile=quantile)
         question: dict[str, Any] = {
             "metric": metric,
             "unit": "step" if metric == "step" else "request",
@@ -103,15 +103,13 @@ def _check(metric: str, quantile: float) -> None:
         raise UsageError(f"quantile {quantile} is not in [0, 1); use for example 0.99")
 
 
-def _comparison(
-    sides: list[MeasuredUnits], baseline: str, *, quantile: float, window_ns: int | None
-) -> _Comparison:
+def _comparison(sides: list[MeasuredUnits], baseline: str, *, quantile: float) -> _Comparison:
     selection, other = sides
     tail_cohort = band_cohort(selection, lower=quantile)
     if baseline == "body":
         reference = band_cohort(selection, lower=BODY[0], upper=BODY[1])
     else:
-        windows = window_cohort(selection, other, quantile=quantile, window_ns=window_ns)
+        windows = window_cohort(selection, other, quantile=quantile)
         reference = windows or band_cohort(other, lower=quantile)
     tail_edges, reference_edges = edge_cohorts(tail_cohort), edge_cohorts(reference)
     cohorts = [tail_cohort, reference, *tail_edges, *reference_edges]

@@ -13,16 +13,14 @@ MINIMUM_WINDOWS = 20
 _COMPARABLE_SHARE = 0.5
 
 
-def window_cohort(
-    selection: MeasuredUnits, baseline: MeasuredUnits, *, quantile: float, window_ns: int | None
-) -> Cohort | None:
+def window_cohort(selection: MeasuredUnits, baseline: MeasuredUnits, *, quantile: float) -> Cohort | None:
     """The tail of each baseline window that is comparable with the selection, or None for too few windows.
 
-    Windows are `window_ns` long (None: as long as the selection), follow each other from the first baseline
-    unit, and are comparable when they do not overlap the selection in time and hold at least half and at most
-    twice as many units. Each window's tail is taken at its own quantile, as the selection's is.
+    Windows are as long as the selection and follow each other from the first baseline unit. They are
+    comparable when they do not overlap the selection in time and hold at least half and at most twice as many
+    units. Each window's tail is taken at its own quantile, as the selection's is.
     """
-    length = window_ns or selection.duration_ns
+    length = selection.duration_ns
     if not selection.count or baseline.duration_ns < MINIMUM_WINDOWS * length:
         return None
     numbers = (baseline.start_ns - baseline.start_ns.min()) // length
@@ -38,7 +36,7 @@ def window_cohort(
 def _comparable_windows(
     selection: MeasuredUnits, baseline: MeasuredUnits, numbers: np.ndarray, length: int
 ) -> np.ndarray:
-    expected = selection.count * length / selection.duration_ns
+    expected = selection.count
     counts = np.bincount(numbers)
     first = int(baseline.start_ns.min())
     starts = first + np.arange(len(counts)) * length
