@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -12,14 +14,28 @@ from tracekit.store.columns import numbered, numbers, replaced
 from tracekit.store.registered import registered
 
 
-def resource_ids(cursor: duckdb.DuckDBPyConnection, resources: pa.Table) -> NDArray[np.uint32]:
-    """The number in the store of each incoming resource; new ones are added."""
-    return _ids(cursor, "resources", "resource_id", resources)
+@dataclass(frozen=True, slots=True)
+class Senders:
+    """What stands for each incoming resource."""
+
+    ids: NDArray[np.uint32]
+    """Its number in the store."""
+    service_ranks: NDArray[np.int64]
+    """The place of its service among the incoming ones."""
+
+
+def senders(cursor: duckdb.DuckDBPyConnection, resources: pa.Table) -> Senders:
+    """The numbers of the incoming resources; new ones are added to the store."""
+    found = _found(cursor, "resources", resources)
+    return Senders(
+        ids=np.asarray(found.get("resource_id", ()), np.uint32),
+        service_ranks=np.asarray(found.get("service_rank", ()), np.int64),
+    )
 
 
 def scope_ids(cursor: duckdb.DuckDBPyConnection, scopes: pa.Table) -> NDArray[np.uint32]:
     """The number in the store of each incoming instrumentation scope; new ones are added."""
-    return _ids(cursor, "scopes", "scope_id", scopes)
+    return np.asarray(_found(cursor, "scopes", scopes).get("scope_id", ()), np.uint32)
 
 
 def stream_ids(cursor: duckdb.DuckDBPyConnection, streams: pa.Table) -> NDArray[np.uint32]:
@@ -27,7 +43,7 @@ def stream_ids(cursor: duckdb.DuckDBPyConnection, streams: pa.Table) -> NDArray[
 
     `streams` has `resource_id` and `scope_id` beside the decoder's columns.
     """
-    return _ids(cursor, "metric_streams", "stream_id", streams)
+    return np.asarray(_found(cursor, "metric_streams", streams).get("stream_id", ()), np.uint32)
 
 
 def with_sender(table: pa.Table, resources: NDArray[np.uint32], scopes: NDArray[np.uint32]) -> pa.Table:
@@ -45,10 +61,12 @@ def with_stream(table: pa.Table, streams: NDArray[np.uint32]) -> pa.Table:
     return replaced(table, ids, without=("stream_row",))
 
 
-def _ids(cursor: duckdb.DuckDBPyConnection, kind: str, id_column: str, table: pa.Table) -> NDArray[np.uint32]:
+def _found(cursor: duckdb.DuckDBPyConnection, kind: str, table: pa.Table) -> dict[str, NDArray[np.generic]]:
+    """The columns that `store/add_<kind>` answers with, a row for each of the table; none for no rows."""
     if table.num_rows == 0:
-        return np.empty(0, np.uint32)
-    source = f"incoming_{kind.removeprefix('metric_')}"
-    with registered(cursor, **{source: numbered(table)}):
-        found = cursor.execute(queries.text(f"store/add_{kind}")).fetchnumpy()
-    return np.asarray(found[id_column], np.uint32)
+        return {}
+    with registered(cursor, **{f"incoming_{kind.removeprefix('metric_')}": numbered(table)}):
+        columns: dict[str, NDArray[np.generic]] = cursor.execute(
+            queries.text(f"store/add_{kind}")
+        ).fetchnumpy()
+    return columns

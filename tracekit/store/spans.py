@@ -1,4 +1,4 @@
-"""Spans with their events and links on the way into the store: each span once, a trace's spans together."""
+"""Spans with their events and links on the way into the store: each span once, like next to like."""
 
 from __future__ import annotations
 
@@ -31,16 +31,22 @@ class SpanFates:
 
 
 def write_spans(
-    cursor: duckdb.DuckDBPyConnection, spans: pa.Table, *, events: pa.Table, links: pa.Table, ingest_id: int
+    cursor: duckdb.DuckDBPyConnection,
+    spans: pa.Table,
+    *,
+    services: NDArray[np.int64],
+    events: pa.Table,
+    links: pa.Table,
+    ingest_id: int,
 ) -> SpanFates:
     """Store the spans that are new, with their events and links, and say what became of each.
 
-    `spans` has `resource_id` and `scope_id` beside the decoder's columns; events and links name their span
-    by `span_row`.
+    `spans` has `resource_id` and `scope_id` beside the decoder's columns, `services` a number for the service
+    of each span; events and links name their span by `span_row`.
     """
     spans = numbered(replaced(spans, {"trace_id": as_uuid(spans["trace_id"])}))
     fates = span_fates(cursor, spans)
-    order = _grouped_by_trace(spans, np.flatnonzero(fates.stored))
+    order = _clustered(spans, services, np.flatnonzero(fates.stored))
     with registered(cursor, incoming_spans=_taken(spans, order)):
         cursor.execute(queries.text("store/add_spans"), {"ingest_id": ingest_id})
     _write_parts(cursor, "events", spans, parts=events, order=order, ingest_id=ingest_id)
@@ -91,13 +97,16 @@ def _matches(
     return np.asarray(found["row"], np.int64), np.asarray(found["same"], np.bool_)
 
 
-def _grouped_by_trace(spans: pa.Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows with the spans of a trace next to each other, traces in the order of their first span.
+def _clustered(spans: pa.Table, services: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows by service, a service's spans of one trace next to each other, otherwise as they came.
 
-    Neighbours of one trace make a stored trace id cost a tenth, and reading one trace touches one place.
+    Spans of one service share their attribute keys: DuckDB stores each key as a column of its own, for whole
+    groups of 122,880 rows, and the fewer keys a group has, the faster it is written and the smaller it is.
+    Neighbours of one trace make a stored trace id nearly free.
     """
     first = first_rows(as_words(_storage(spans))[rows])
-    return rows if np.all(first[1:] >= first[:-1]) else rows[np.argsort(first, kind="stable")]
+    place = services[rows] * first.size + first
+    return rows if np.all(place[1:] >= place[:-1]) else rows[np.argsort(place, kind="stable")]
 
 
 def _taken(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:

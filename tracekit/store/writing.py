@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tracekit import queries
 from tracekit.store.columns import as_uuid, numbered, numbers, replaced
-from tracekit.store.numbering import resource_ids, scope_ids, stream_ids, with_sender, with_stream
+from tracekit.store.numbering import scope_ids, senders, stream_ids, with_sender, with_stream
 from tracekit.store.registered import registered
 from tracekit.store.spans import SpanFates, write_spans
 
@@ -55,14 +55,21 @@ def write_batch(cursor: duckdb.DuckDBPyConnection, batch: Batch, *, ingest_id: i
     in the batch or is in the store already. A span whose id is taken by a different span is rejected with
     reason `span_id_conflict`; the first one stays.
     """
-    resources = resource_ids(cursor, batch.resources)
+    resources = senders(cursor, batch.resources)
     scopes = scope_ids(cursor, batch.scopes)
-    spans = with_sender(batch.spans, resources, scopes)
-    fates = write_spans(cursor, spans, events=batch.span_events, links=batch.span_links, ingest_id=ingest_id)
-    points, repeated_points = _write_points(
-        cursor, batch, with_sender(batch.metric_streams, resources, scopes), ingest_id=ingest_id
+    spans = with_sender(batch.spans, resources.ids, scopes)
+    fates = write_spans(
+        cursor,
+        spans,
+        services=resources.service_ranks[numbers(batch.spans["resource_row"])],
+        events=batch.span_events,
+        links=batch.span_links,
+        ingest_id=ingest_id,
     )
-    logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)
+    points, repeated_points = _write_points(
+        cursor, batch, with_sender(batch.metric_streams, resources.ids, scopes), ingest_id=ingest_id
+    )
+    logs = _write_logs(cursor, with_sender(batch.logs, resources.ids, scopes), ingest_id=ingest_id)
     return WriteCounts(
         spans=int(np.count_nonzero(fates.stored)),
         metric_points=points,
