@@ -22,7 +22,7 @@ DELAYED_STAGES = (
     "fe.dispatch", "eng.grammar", "kv.bootstrap", "out.detok", "out.stream",
 )  # fmt: skip
 ROUTERS = ("round_robin", "least_requests", "random", "two_choices", "tenant_hash")
-DIALECTS = ("tracekit", "vllm")
+DIALECTS = ("tracekit", "vllm", "sglang", "dynamo")
 
 RUN = (
     Parameter("run.duration_s", 180.0, "requests arrive during this time", ASSUMPTION, 0.1, 1e7),

@@ -4,19 +4,23 @@
 |---|---|---|
 | tracekit | every stage a span with `tracekit.stage` | the same |
 | vllm | one `llm_request` with durations as attributes | LiteLLM's names, no stage attribute |
+| sglang | root, thread spans and slices joined by links | LiteLLM's names, joined by W3C context |
+| dynamo | KV router, worker endpoint, engine, vLLM's span | Dynamo's own frontend |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from generators.serving.dialects import own, vllm
+from generators.serving.dialects import dynamo, own, sglang, vllm
 from generators.serving.simulation import Run
 from generators.spans import Emission
 
 DIALECTS: dict[str, Callable[..., Emission]] = {
     "tracekit": own.emission,
     "vllm": vllm.emission,
+    "sglang": sglang.emission,
+    "dynamo": dynamo.emission,
 }
 
 
