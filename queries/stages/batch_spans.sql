@@ -1,6 +1,6 @@
 -- The spans that a batch of traces consists of: what every mapping (own, vllm, gateway, generic) reads.
 --
--- Made into the temporary view `batch_spans`. The traces of the batch are the rows of `batch_traces`; no span
+-- Made into the temporary table `batch_spans`, of the attributes only those that a mapping reads. The traces of the batch are the rows of `batch_traces`; no span
 -- outside the two variables `batch_first_ns` and `batch_last_ns` belongs to them, which spares most of the scan.
 --
 -- Columns:

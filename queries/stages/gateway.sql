@@ -45,7 +45,7 @@ marked AS (
             attributes['http.response.status_code'],
             attributes['http.status_code']
         ) IS NOT NULL AS is_http_server,
-        kind = 2 AND coalesce(
+        is_http_server AND coalesce(
             regexp_matches(
                 coalesce(
                     attributes['url.path']::VARCHAR,
@@ -55,41 +55,18 @@ marked AS (
                 '/(chat/completions|completions|responses|messages|embeddings|generate)([?]|$)'
             ),
             FALSE
-        ) AS serves_model,
-        TRY_CAST(
-            attributes['gen_ai.response.time_to_first_chunk'] AS DOUBLE
-        ) AS first_chunk_s,
-        TRY_CAST(
-            coalesce(
-                attributes['gen_ai.usage.input_tokens'],
-                attributes['gen_ai.usage.prompt_tokens'],
-                attributes['llm.token_count.prompt']
-            ) AS BIGINT
-        ) AS input_tokens,
-        TRY_CAST(
-            coalesce(
-                attributes['gen_ai.usage.output_tokens'],
-                attributes['gen_ai.usage.completion_tokens'],
-                attributes['llm.token_count.completion']
-            ) AS BIGINT
-        ) AS output_tokens,
-        coalesce(
-            attributes['gen_ai.response.model']::VARCHAR,
-            attributes['gen_ai.request.model']::VARCHAR,
-            attributes['llm.model_name']::VARCHAR
-        ) AS model,
-        coalesce(
-            attributes['gen_ai.response.finish_reasons']::VARCHAR,
-            attributes['llm.finish_reason']::VARCHAR
-        ) AS finish_reasons
+        ) AS serves_model
     FROM batch_spans
 ),
-in_model_traces AS (
+model_traces AS MATERIALIZED (
+    SELECT DISTINCT trace_no
+    FROM marked
+    WHERE is_call OR serves_model OR name = 'llm_request'
+),
+in_model_traces AS MATERIALIZED (
     SELECT *
     FROM marked
-    WHERE trace_no IN (
-        SELECT trace_no FROM marked WHERE is_call OR serves_model OR name = 'llm_request'
-    )
+    SEMI JOIN model_traces USING (trace_no)
 ),
 -- Many clients wrap the HTTP call in a client span of its own.
 transports AS (
@@ -122,9 +99,8 @@ servers AS (
     WHERE name != 'llm_request' AND NOT is_call
         AND (is_http_server AND (parent_span_id IS NULL OR serves_model) OR name = 'Received Proxy Server Request')
 ),
-gateway_steps AS (
+step_names AS (
     SELECT
-        span_row,
         name,
         CASE
             WHEN name = 'auth' OR name LIKE 'auth %' THEN 'gw.auth'
@@ -133,33 +109,84 @@ gateway_steps AS (
             WHEN name = 'router' OR name LIKE 'route %' THEN 'gw.route'
             WHEN name = 'proxy_pre_call' OR name LIKE 'redis.% rate_limits' THEN 'gw.ratelimit'
         END AS stage
+    FROM (SELECT DISTINCT name FROM in_model_traces)
+),
+gateway_steps AS (
+    SELECT
+        in_model_traces.span_row,
+        in_model_traces.name,
+        step_names.stage
     FROM in_model_traces
-    WHERE NOT is_call AND NOT is_http_server
-        AND span_row NOT IN (SELECT span_row FROM transports)
+    INNER JOIN step_names USING (name)
+    WHERE step_names.stage IS NOT NULL
+        AND NOT in_model_traces.is_call AND NOT in_model_traces.is_http_server
+        AND in_model_traces.span_row NOT IN (SELECT span_row FROM transports)
+),
+facing AS (
+    SELECT span_row, is_call FROM in_model_traces WHERE is_call
+    UNION ALL
+    SELECT span_row, is_call FROM servers
+),
+told AS (
+    SELECT
+        facing.span_row,
+        facing.is_call,
+        batch_spans.trace_id,
+        batch_spans.span_id,
+        batch_spans.parent_span_id,
+        batch_spans.status_code,
+        batch_spans.start_ns,
+        batch_spans.end_ns,
+        TRY_CAST(batch_spans.attributes['gen_ai.response.time_to_first_chunk'] AS DOUBLE) AS first_chunk_s,
+        TRY_CAST(
+            coalesce(
+                batch_spans.attributes['gen_ai.usage.input_tokens'],
+                batch_spans.attributes['gen_ai.usage.prompt_tokens'],
+                batch_spans.attributes['llm.token_count.prompt']
+            ) AS BIGINT
+        ) AS input_tokens,
+        TRY_CAST(
+            coalesce(
+                batch_spans.attributes['gen_ai.usage.output_tokens'],
+                batch_spans.attributes['gen_ai.usage.completion_tokens'],
+                batch_spans.attributes['llm.token_count.completion']
+            ) AS BIGINT
+        ) AS output_tokens,
+        coalesce(
+            batch_spans.attributes['gen_ai.response.model']::VARCHAR,
+            batch_spans.attributes['gen_ai.request.model']::VARCHAR,
+            batch_spans.attributes['llm.model_name']::VARCHAR
+        ) AS model,
+        coalesce(
+            batch_spans.attributes['gen_ai.response.finish_reasons']::VARCHAR,
+            batch_spans.attributes['llm.finish_reason']::VARCHAR
+        ) AS finish_reasons
+    FROM facing
+    INNER JOIN batch_spans USING (span_row)
 ),
 facts AS (
     SELECT
-        facing.span_row,
-        CASE WHEN facing.is_call AND facing.parent_span_id IS NULL THEN 'client' ELSE 'gateway' END AS vantage,
+        told.span_row,
+        CASE WHEN told.is_call AND told.parent_span_id IS NULL THEN 'client' ELSE 'gateway' END AS vantage,
         coalesce(
             first_token_events.first_token_ns,
             CASE
-                WHEN facing.first_chunk_s BETWEEN 0 AND 1e9
-                    THEN facing.start_ns + round(facing.first_chunk_s * 1e9)::BIGINT
+                WHEN told.first_chunk_s BETWEEN 0 AND 1e9
+                    THEN told.start_ns + round(told.first_chunk_s * 1e9)::BIGINT
             END
         ) AS first_token_ns,
         CASE
-            WHEN facing.is_call AND facing.status_code != 2 AND first_token_ns IS NOT NULL THEN facing.end_ns
+            WHEN told.is_call AND told.status_code != 2 AND first_token_ns IS NOT NULL THEN told.end_ns
         END AS last_token_ns,
-        facing.input_tokens,
-        facing.output_tokens,
-        facing.model,
+        told.input_tokens,
+        told.output_tokens,
+        told.model,
         CASE
-            WHEN regexp_matches(facing.finish_reasons, 'abort|cancel') THEN 'aborted'
-            WHEN regexp_matches(facing.finish_reasons, 'error') THEN 'failed'
-            WHEN facing.finish_reasons IS NOT NULL OR facing.output_tokens > 0 THEN 'ok'
+            WHEN regexp_matches(told.finish_reasons, 'abort|cancel') THEN 'aborted'
+            WHEN regexp_matches(told.finish_reasons, 'error') THEN 'failed'
+            WHEN told.finish_reasons IS NOT NULL OR told.output_tokens > 0 THEN 'ok'
         END AS outcome
-    FROM (SELECT * FROM in_model_traces WHERE is_call UNION ALL SELECT * FROM servers) AS facing
+    FROM told
     LEFT JOIN first_token_events USING (trace_id, span_id)
 )
 SELECT

@@ -2,7 +2,7 @@
 --
 -- Here trace_no numbers the part of one trace of one rank in one step.
 --
--- Made into the temporary view `batch_spans`. Reads batch_members.
+-- Made into the temporary table `batch_spans`. Reads batch_members.
 SELECT
     spans.rowid AS span_row,
     batch_members.member_no AS trace_no,

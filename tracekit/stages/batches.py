@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from tracekit import queries
 from tracekit.partition import NO_WAIT, Forest, Skew, estimate_skew
+from tracekit.stages.attributes import make_batch_spans, reading
 from tracekit.stages.clocks import CLIENT, SERVER, doubtful_hosts
-from tracekit.stages.exporters import STEP_EXPORTERS, map_spans, with_known_keys
+from tracekit.stages.exporters import STEP_EXPORTERS, map_spans
 from tracekit.stages.requests import TraceBatch
 from tracekit.stages.spans import Spans
 from tracekit.stages.steps import StepBatch
@@ -20,21 +21,21 @@ _CONSUMER = 5
 
 
 def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
-    """Make `batch_spans` show the spans of a batch of `request_batches`, which start in a range of time."""
+    """Select the spans of a batch of `request_batches`, which start in a range of time."""
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE batch_traces AS "
         "SELECT trace_id, trace_no FROM request_batches WHERE batch_no = $batch_no",
         {"batch_no": batch_no},
     )
-    _show(cursor, "batch_spans", first_ns, last_ns)
+    _set_range(cursor, first_ns, last_ns)
 
 
 def read_batch(
     cursor: duckdb.DuckDBPyConnection, *, host_of: NDArray[np.int32], meanings: pl.DataFrame
 ) -> TraceBatch:
     """The batch that `select_batch` selected; `host_of` is the number of the host of each resource id."""
-    spans, keys = _spans(cursor)
-    calls = with_known_keys(queries.text("stages/batch_calls"), keys)
+    spans, keys = _spans(cursor, "batch_spans")
+    calls = reading("stages/batch_calls", keys=keys)
     cursor.execute("CREATE OR REPLACE TEMP TABLE batch_calls AS " + calls)
     operations = map_spans(cursor, spans, keys=keys)
     forest, skew = _forest(cursor, spans, keys, host_of)
@@ -51,16 +52,21 @@ def read_batch(
 def select_step_batch(
     cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int
 ) -> None:
-    """Make `batch_spans` show the spans of a batch of `dirty_steps`, which start in a range of time."""
+    """Select the spans of a batch of `dirty_steps`, which start in a range of time."""
     members = "CREATE OR REPLACE TEMP TABLE batch_members AS " + queries.text("stages/batch_members")
     cursor.execute(members, {"batch_no": batch_no})
-    _show(cursor, "step_batch_spans", first_ns, last_ns)
+    _set_range(cursor, first_ns, last_ns)
+
+
+def _set_range(cursor: duckdb.DuckDBPyConnection, first_ns: int, last_ns: int) -> None:
+    cursor.execute(f"SET VARIABLE batch_first_ns = {first_ns}")
+    cursor.execute(f"SET VARIABLE batch_last_ns = {last_ns}")
 
 
 def read_step_batch(cursor: duckdb.DuckDBPyConnection) -> StepBatch:
     """The batch that `select_step_batch` selected."""
-    spans, keys = _spans(cursor)
-    told = _rows(cursor, with_known_keys(queries.text("stages/step_spans"), keys))
+    spans, keys = _spans(cursor, "step_batch_spans")
+    told = _rows(cursor, reading("stages/step_spans", keys=keys))
     in_order = np.argsort(spans.rows_of(told["span_row"].to_numpy()))
     return StepBatch(
         spans=spans,
@@ -69,16 +75,10 @@ def read_step_batch(cursor: duckdb.DuckDBPyConnection) -> StepBatch:
     )
 
 
-def _show(cursor: duckdb.DuckDBPyConnection, query: str, first_ns: int, last_ns: int) -> None:
-    cursor.execute(f"SET VARIABLE batch_first_ns = {first_ns}")
-    cursor.execute(f"SET VARIABLE batch_last_ns = {last_ns}")
-    cursor.execute("CREATE OR REPLACE TEMP VIEW batch_spans AS " + queries.text(f"stages/{query}"))
-
-
-def _spans(cursor: duckdb.DuckDBPyConnection) -> tuple[Spans, frozenset[str]]:
-    """The spans of `batch_spans` and the names of their attributes."""
-    spans = Spans.from_table(cursor.sql(queries.text("stages/batch_columns")).to_arrow_table())
-    return spans, frozenset(_rows(cursor, queries.text("stages/batch_keys"))["key"])
+def _spans(cursor: duckdb.DuckDBPyConnection, query: str) -> tuple[Spans, frozenset[str]]:
+    """The selected spans and the names of those of their attributes that mappings read."""
+    keys = make_batch_spans(cursor, query)
+    return Spans.from_table(cursor.sql(queries.text("stages/batch_columns")).to_arrow_table()), keys
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFrame:
@@ -111,7 +111,7 @@ def _blocking(
     """Consumers do not hold up the producer above them, nor does what says that it is asynchronous."""
     handed_over = (spans.kind == _CONSUMER) & (spans.parent >= 0) & (spans.kind[spans.parent] == _PRODUCER)
     blocking = ~handed_over
-    declared = _rows(cursor, with_known_keys(queries.text("stages/batch_async"), keys))
+    declared = _rows(cursor, reading("stages/batch_async", keys=keys))
     blocking[spans.rows_of(declared["span_row"].to_numpy())] = False
     return blocking
 
@@ -129,6 +129,6 @@ def _outcomes(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[s
     has_top = np.bincount(spans.key, weights=is_top) > 0
     candidates = np.flatnonzero(is_top | ~has_top[spans.key])
     cursor.register("batch_roots", pl.DataFrame({"span_row": spans.span_row[candidates]}))
-    outcomes = _rows(cursor, with_known_keys(queries.text("stages/root_outcomes"), keys))
+    outcomes = _rows(cursor, reading("stages/root_outcomes", keys=keys))
     cursor.unregister("batch_roots")
     return outcomes.select(pl.Series("row", spans.rows_of(outcomes["span_row"].to_numpy())), "outcome")

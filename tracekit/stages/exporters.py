@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import duckdb
@@ -11,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit import queries
+from tracekit.stages.attributes import reading
 from tracekit.stages.codes import Codes
 from tracekit.stages.spans import Spans
 
@@ -49,7 +48,6 @@ _PARTS = {
     "placed_by": pl.Int64,
 }
 _UNKNOWN = -1
-_ATTRIBUTE = re.compile(r"(?:\w+\.)?attributes\['([^']+)'\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +84,6 @@ class Operations:
     facts: pl.DataFrame
 
 
-def with_known_keys(statement: str, keys: frozenset[str]) -> str:
-    """The statement with NULL in place of attributes that no span of the batch has.
-
-    DuckDB decodes all attributes of a row group to find that a key is in none of them.
-    """
-    return _ATTRIBUTE.sub(lambda use: use[0] if use[1] in keys else "NULL::VARIANT", statement)
-
-
 def map_spans(
     cursor: duckdb.DuckDBPyConnection,
     spans: Spans,
@@ -101,11 +91,10 @@ def map_spans(
     keys: frozenset[str],
     exporters: tuple[str, ...] = EXPORTERS,
 ) -> Operations:
-    """Run the mappings on `batch_spans`, whose spans are `spans`; `keys` are the names of their attributes."""
+    """Run the mappings on `batch_spans`, whose spans are `spans` and whose attributes are `keys`."""
     mapping = _Mapping(spans)
     for exporter in exporters:
-        statement = with_known_keys(queries.text(f"stages/{exporter}"), keys)
-        mapping.add(cursor.sql(statement).to_arrow_table())
+        mapping.add(cursor.sql(reading(f"stages/{exporter}", keys=keys)).to_arrow_table())
     return mapping.operations()
 
 

@@ -134,9 +134,13 @@ def _entries(
 def _in_windows(entries: pl.DataFrame, batch: TraceBatch, has_tokens: NDArray[np.bool_]) -> pl.DataFrame:
     """Windows as numbers of `WINDOW_NAMES`, stages as what they mean in them."""
     codes = batch.operations.codes
+    meanings = [
+        (WINDOW_NAMES.index(window), codes.code(stage), codes.code(becomes))
+        for stage, window, becomes in batch.meanings.select("stage", "window", "becomes").iter_rows()
+    ]
     meaning = np.tile(np.arange(len(codes.names), dtype=np.int32), (len(WINDOW_NAMES), 1))
-    for stage, window, becomes in batch.meanings.select("stage", "window", "becomes").iter_rows():
-        meaning[WINDOW_NAMES.index(window), codes.code(stage)] = codes.code(becomes)
+    for window, stage, becomes in meanings:
+        meaning[window, stage] = becomes
     unit = entries["unit"].to_numpy()
     window = np.where(has_tokens[unit], entries["window"].to_numpy(), WINDOWS)
     return entries.with_columns(

@@ -12,6 +12,38 @@ from numpy.typing import NDArray
 from tracekit.partition import PARENT_MISSING, PARENTLESS
 from tracekit.partition.arrays import Array
 
+_LARGEST_SPREAD = 8
+
+@dataclass(frozen=True, eq=False)
+class SpanNumbers:
+    """Finds rows by the numbers that spans have in the store.
+
+    Numbers of one batch mostly lie close together: then `row_of[number - first]` is the row. Where they do
+    not, `row_of` has the rows by ascending number and `ascending` the numbers.
+    """
+
+    first: int
+    row_of: NDArray[np.int64]
+    ascending: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, span_row: NDArray[np.int64]) -> SpanNumbers:
+        """The finder for rows with these numbers."""
+        first = int(span_row.min()) if len(span_row) else 0
+        spread = int(span_row.max()) - first + 1 if len(span_row) else 0
+        if spread > _LARGEST_SPREAD * len(span_row):
+            by_number = np.argsort(span_row)
+            return cls(first, by_number, span_row[by_number])
+        row_of = np.full(spread, -1, dtype=np.int64)
+        row_of[span_row - first] = np.arange(len(span_row))
+        return cls(first, row_of, None)
+
+    def rows(self, span_row: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of numbers that are there."""
+        if self.ascending is not None:
+            return self.row_of[np.searchsorted(self.ascending, span_row)]
+        return self.row_of[span_row - self.first]
+
 
 @dataclass(frozen=True, eq=False)
 class Spans:
@@ -37,7 +69,7 @@ class Spans:
     end_ns: NDArray[np.int64]
     kind: NDArray[np.uint8]
     resource_id: NDArray[np.uint32]
-    by_span_row: NDArray[np.int64]
+    numbers: SpanNumbers
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Spans:
@@ -47,12 +79,8 @@ class Spans:
         columns = {name: column[order] for name, column in columns.items()}
         key = columns.pop("key").astype(np.int64)
         key -= key[0] if len(key) else 0
-        return cls(
-            key=key,
-            parent=_parent_rows(key, columns["span_id"], columns["parent_span_id"]),
-            by_span_row=np.argsort(columns["span_row"]),
-            **columns,
-        )
+        parent = _parent_rows(key, columns["span_id"], columns["parent_span_id"])
+        return cls(key=key, parent=parent, numbers=SpanNumbers.of(columns["span_row"]), **columns)
 
     @property
     def count(self) -> int:
@@ -61,7 +89,7 @@ class Spans:
 
     def rows_of(self, span_row: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows of spans by their numbers in the store; every one must be there."""
-        return self.by_span_row[np.searchsorted(self.span_row, span_row, sorter=self.by_span_row)]
+        return self.numbers.rows(span_row)
 
 
 @numba.njit(cache=True, nogil=True)
