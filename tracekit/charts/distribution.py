@@ -126,5 +126,5 @@ def _threshold(threshold_ns: int, *, unit_ns: int) -> list[alt.Chart]:
     mark = alt.Chart(pl.DataFrame({"threshold": [threshold_ns / unit_ns], "label": [label]})).encode(
         x="threshold:Q"
     )
-    text = mark.mark_text(align="left", dx=5, baseline="top", color=NEUTRAL, fontSize=11)
-    return [mark.mark_rule(color=ACCENT, strokeDash=[4, 3]), text.encode(y=alt.value(2), text="label:N")]
+    text = mark.mark_text(align="left", dx=4, baseline="bottom", color=NEUTRAL, fontSize=11)
+    return [mark.mark_rule(color=ACCENT, strokeDash=[4, 3]), text.encode(y=alt.value(-2), text="label:N")]

@@ -77,6 +77,7 @@ def _row_axis(places: pl.DataFrame) -> alt.Y:
         labelPadding=_LABEL_PIXELS,
         labelLimit=_LABEL_PIXELS - 10,
         minExtent=_LABEL_PIXELS,
+        labelFlush=False,
         ticks=False,
         domain=False,
         title=None,

@@ -1,0 +1,37 @@
+"""Which stage made the slow ones slow: the exact split, its certainty, and the traces that prove it."""
+
+import streamlit as st
+from investigation.evidence import proof_section
+from investigation.page import answer_state, page_header, quality_badge, stop_if_empty
+from investigation.question import ask
+from investigation.split import (
+    causes_section,
+    differences,
+    distribution_section,
+    figures,
+    left_out,
+    over_time_section,
+    split_section,
+)
+from investigation.store import store_file, tail_answer
+
+file = store_file()
+badge = page_header("Tail", purpose="Which stage made the slow ones slow, and what proves it.")
+stop_if_empty(file)
+question = ask(file)
+answer = tail_answer(file, **question._asdict())
+with badge:
+    quality_badge(answer.evidence)
+
+if answer_state(answer):
+    figures(answer)
+    left_out(answer)
+    split_section(answer)
+    causes_section(answer)
+    left, right = st.columns(2, gap="large")
+    with left:
+        distribution_section(file, question, answer)
+    with right:
+        over_time_section(file, question)
+    differences(answer)
+    proof_section(file, answer)

@@ -1,0 +1,1 @@
+"""What the pages share: the store and its answers, badges and headers, the question, rows of a timeline."""

@@ -1,0 +1,86 @@
+"""The cards of the overview: one question each, its answer in a sentence, and the way to the proof."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from investigation.page import answer_state
+from investigation.store import StoreFile, stragglers_answer, tail_answer
+from investigation.words import count_text, plural
+from tracekit.charts import duration_text, share_text
+
+TAIL_PAGE = "app_pages/tail.py"
+_CULPRITS = 3
+_UNITS_FOR_P99 = 1000
+_OUTCOME_COLOURS = {
+    "ok": "green",
+    "failed": "red",
+    "aborted": "orange",
+    "rejected": "orange",
+    "invalid": "violet",
+}
+
+
+def request_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
+    """What made the slow requests slow: to the first token where it is known, else end to end."""
+    st.markdown("**Slow requests**")
+    requests = outcomes.filter(pl.col("kind") == "request")
+    if requests.is_empty():
+        st.caption("No requests in this store.")
+        return
+    metric = "ttft" if requests["ttft_count"].sum() else "e2e"
+    _tail_headline(file, metric, count=requests.filter(pl.col("outcome") == "ok")["unit_count"].sum())
+
+
+def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
+    """What made the slow training steps slow, and which rank the others waited for."""
+    st.markdown("**Slow training steps**")
+    steps = outcomes.filter(pl.col("kind") == "step")
+    if steps.is_empty():
+        st.caption("No training steps in this store.")
+        return
+    _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == "ok")["unit_count"].sum())
+    culprits = stragglers_answer(file).culprits.head(_CULPRITS).iter_rows(named=True)
+    st.markdown("\n".join(f"- {straggler_text(row)}" for row in culprits))
+
+
+def straggler_text(row: dict[str, Any]) -> str:
+    """One culprit in words: who, doing what, when, and what it cost."""
+    who = "All ranks together" if row["rank"] is None else f"Rank {row['rank']}"
+    one_step = row["first_step"] == row["last_step"]
+    steps = f"step {row['first_step']}" if one_step else f"steps {row['first_step']}–{row['last_step']}"
+    lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"
+    return f"{who}, {row['operation']}, {steps}: {lost} ({share_text(row['share'])})"
+
+
+def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
+    """How requests and steps ended."""
+    st.markdown("**How they ended**")
+    if outcomes.is_empty():
+        st.caption("No requests or steps were made of these spans.")
+        return
+    for kind, noun in (("request", "request"), ("step", "step")):
+        of_kind = outcomes.filter(pl.col("kind") == kind)
+        if of_kind.is_empty():
+            continue
+        st.markdown(plural(of_kind["unit_count"].sum(), noun))
+        with st.container(horizontal=True, gap="small"):
+            for row in of_kind.iter_rows(named=True):
+                colour = _OUTCOME_COLOURS.get(row["outcome"], "gray")
+                st.badge(f"{row['outcome']} {count_text(row['unit_count'])}", color=colour)
+
+
+def _tail_headline(file: StoreFile, metric: str, *, count: int) -> None:
+    # The slowest hundredth of a few units is one or two of them: a tenth says more.
+    quantile = "0.99" if count >= _UNITS_FOR_P99 else "0.9"
+    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="body")
+    answer_state(answer)
+    st.page_link(
+        TAIL_PAGE,
+        label="See the stages and the proof",
+        icon=":material/arrow_forward:",
+        query_params={"metric": metric, "quantile": quantile},
+    )

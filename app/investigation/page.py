@@ -1,0 +1,96 @@
+"""What every page begins with, and how it speaks about answers and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+import tracekit as tk
+from investigation.store import StoreFile, rows
+
+_VERDICT_COLOURS = {"good": "green", "usable": "orange", "poor": "red", "refused": "red"}
+_VERDICT_ICONS = {"good": ":material/verified:", "usable": ":material/info:", "poor": ":material/warning:"}
+_ANSWER_VERDICTS = {
+    "excess_explained": ("explained", "blue"),
+    "excess_unattributed": ("mostly unattributed", "gray"),
+    "excess_spread": ("no single stage", "gray"),
+    "mix_not_slowness": ("other work, not slower", "violet"),
+    "improved": ("faster", "green"),
+    "no_excess": ("nothing to explain", "green"),
+    "too_few_blocks": ("holds for these only", "orange"),
+    "too_few_units": ("holds for these only", "orange"),
+    "no_units": ("nothing to compare", "gray"),
+    "refused": ("refused", "red"),
+}
+_TITLES = (
+    (tk.StoreLockedError, "Another process is writing to this store"),
+    (tk.StoreVersionError, "This store was written by a newer tracekit"),
+    (tk.StoreError, "The trace store cannot be opened"),
+    (tk.InsufficientDataError, "The data cannot bear this answer"),
+    ((tk.QueryError, tk.UsageError), "This question cannot be asked"),
+)
+
+
+def page_header(title: str, *, purpose: str) -> DeltaGenerator:
+    """The title of a page and what it answers in one line; returns the place for the badge of its data."""
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.title(title, anchor=False, width="content")
+        badge = st.container(width="content")
+    st.caption(purpose)
+    return badge
+
+
+def quality_badge(quality: Any) -> None:  # noqa: ANN401 - the quality of any answer
+    """How far the data can be trusted; the reasons are one click away."""
+    verdict, reasons = quality.verdict, list(quality.reasons)
+    colour, icon = _VERDICT_COLOURS.get(verdict, "gray"), _VERDICT_ICONS.get(verdict, ":material/block:")
+    if not reasons:
+        st.badge(f"data quality: {verdict}", icon=icon, color=colour)
+        return
+    with st.popover(f":{colour}[data quality: {verdict}]", icon=icon, width="content"):
+        st.markdown("\n".join(f"- {reason}" for reason in reasons))
+
+
+def answer_state(answer: Any) -> bool:  # noqa: ANN401 - any answer
+    """What an answer says, in the tone of its verdict; whether there is anything to draw."""
+    label, colour = _ANSWER_VERDICTS.get(answer.verdict, (answer.verdict, "gray"))
+    st.markdown(f":{colour}-badge[{label}] {answer.summary}")
+    return answer.verdict not in ("refused", "no_units")
+
+
+def stop_if_empty(file: StoreFile) -> None:
+    """End the page with the next step where the store has no spans."""
+    if rows(file, "explore/store_contents")["span_count"].item() == 0:
+        st.info(
+            f"This store has no spans yet. Bring some in: `tracekit ingest PATH --db {file.path}`.",
+            icon=":material/inbox:",
+        )
+        st.stop()
+
+
+@contextmanager
+def explained_errors() -> Iterator[None]:
+    """Show what tracekit refuses as a sentence with its remedy instead of a traceback."""
+    try:
+        yield
+    except tk.TracekitError as error:
+        explain(error)
+
+
+def explain(error: tk.TracekitError) -> None:
+    """An error as a person reads it: what happened, what to do, and a way to look again."""
+    title = next((title for kind, title in _TITLES if isinstance(error, kind)), "This did not work")
+    sentence, _, rest = str(error).partition("\n")
+    # What follows the first line is DuckDB's own picture of the place: its spaces matter.
+    picture = f"\n\n```text\n{rest.strip(chr(10))}\n```" if rest.strip() else ""
+    st.error(f"**{title}**\n\n{_sentence(sentence)}{picture}", icon=":material/error:")
+    if isinstance(error, tk.StoreError):
+        st.button("Look again", icon=":material/refresh:", key="look_again")
+
+
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "`", ":")) else ".")

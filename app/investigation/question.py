@@ -1,0 +1,167 @@
+"""The question of the tail page: which metric, which units, compared with what; kept in the address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import Literal, NamedTuple
+
+import polars as pl
+import streamlit as st
+
+from investigation.store import StoreFile, rows
+
+METRICS = {
+    "ttft": "time to first token",
+    "tpot": "time per output token",
+    "e2e": "end to end",
+    "step": "training step",
+}
+EVERYTHING = "all"
+QUANTILES = (EVERYTHING, "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")
+OWN_MIDDLE = "its own middle (p40 to p60)"
+A_CONDITION = "a SQL condition"
+_VALUE_LIMIT = 30
+
+
+class TailQuestion(NamedTuple):
+    """What `tracekit.Store.tail` is asked."""
+
+    metric: str
+    quantile: float
+    where: str | None
+    baseline: str
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which units enter; None leaves a filter out."""
+
+    service: str | None = None
+    model: str | None = None
+    job: str | None = None
+    attribute_condition: str | None = None
+    since_ns: int | None = None
+    until_ns: int | None = None
+    condition: str | None = None
+
+    def sql(self) -> str | None:
+        """The filters as one SQL condition over the view `units`; None where there is no filter."""
+        parts = [
+            self.service and f"service_name = {literal(self.service)}",
+            self.model and f"model = {literal(self.model)}",
+            self.job and f"job_id = {literal(self.job)}",
+            self.attribute_condition,
+            f"start_ns >= {self.since_ns}" if self.since_ns is not None else None,
+            f"start_ns < {self.until_ns}" if self.until_ns is not None else None,
+            # A line of its own, so that a comment at its end swallows nothing.
+            self.condition and f"({self.condition}\n)",
+        ]
+        return " AND ".join(part for part in parts if part) or None
+
+
+def literal(text: str) -> str:
+    """A text as a SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def attribute_condition(attribute: str, value: str, *, is_text: bool) -> str:
+    """The condition that an attribute of a unit has a value."""
+    shown = f"attributes[{literal(attribute)}]"
+    return f"{shown} = {literal(value)}" if is_text else f"{shown}::VARCHAR = {literal(value)}"
+
+
+def ask(file: StoreFile) -> TailQuestion:
+    """Draw the widgets of the question and read them; every one is part of the page's address."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        metric = st.segmented_control(
+            "Metric", list(METRICS), default="ttft", key="metric", bind="query-params", required=True
+        )
+        quantile = st.select_slider(
+            "Slow from quantile", QUANTILES, value="0.99", key="quantile", bind="query-params", width=280
+        )
+        kind = "step" if metric == "step" else "request"
+        with st.popover("More filters", icon=":material/filter_alt:"):
+            filters = _filters(file, kind)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        attribute, values, value = _attribute(file, kind)
+        baseline = _baseline(filters, attribute, values, value)
+    if attribute and value:
+        filters = replace(filters, attribute_condition=_value_condition(attribute, values, value))
+    return TailQuestion(
+        metric or "ttft", 0.0 if quantile == EVERYTHING else float(quantile), filters.sql(), baseline
+    )
+
+
+def _filters(file: StoreFile, kind: str) -> Filters:
+    """The filters that most questions do without."""
+    populations = rows(file, "explore/unit_populations").filter(pl.col("kind") == kind)
+    service = _choice("Service", populations["service_name"], key="service")
+    model = _choice("Model", populations["model"], key="model") if kind == "request" else None
+    job = _choice("Job", populations["job_id"], key="job") if kind == "step" else None
+    return Filters(
+        service=service,
+        model=model,
+        job=job,
+        since_ns=_moment("Started from (UTC)", key="since"),
+        until_ns=_moment("Started before (UTC)", key="until"),
+        condition=_condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
+    )
+
+
+def _attribute(file: StoreFile, kind: str) -> tuple[str | None, pl.DataFrame, str | None]:
+    """An attribute of the units, its values, and the value that is chosen; None where none is."""
+    names = rows(file, "explore/unit_attribute_names", kind=kind)["attribute"]
+    attribute = _choice("Attribute", names, key="attribute", width=220)
+    values = rows(
+        file, "explore/unit_attribute_values", kind=kind, attribute=attribute or "", limit=_VALUE_LIMIT
+    )
+    if attribute is None:
+        return None, values, None
+    value = _choice("is", values["value"], key="value", width=220)
+    value_count = values["value_count"][0] if values.height else 0
+    if value_count > values.height:
+        st.caption(
+            f"The {values.height} most frequent of {value_count:,} values; write a condition for others."
+        )
+    return attribute, values, value
+
+
+def _baseline(filters: Filters, attribute: str | None, values: pl.DataFrame, value: str | None) -> str:
+    """What the slow ones are compared with: `body`, or a condition that selects other units."""
+    others = {f"{attribute} = {other}": other for other in values["value"] if other != value} if value else {}
+    options = [OWN_MIDDLE, *others, A_CONDITION]
+    chosen = st.selectbox("Compare with", options, key="against", bind="query-params", width=280)
+    if chosen == A_CONDITION:
+        condition = _condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
+        return condition or "body"
+    if attribute and chosen in others:
+        condition = _value_condition(attribute, values, others[chosen])
+        # Another scenario ran at another time: the time range belongs to the selection alone.
+        other = replace(filters, attribute_condition=condition, since_ns=None, until_ns=None)
+        return other.sql() or "body"
+    return "body"
+
+
+def _value_condition(attribute: str, values: pl.DataFrame, value: str) -> str:
+    is_text = values.filter(pl.col("value") == value)["is_text"][0]
+    return attribute_condition(attribute, value, is_text=is_text)
+
+
+def _choice(
+    label: str, values: pl.Series, *, key: str, width: int | Literal["stretch"] = "stretch"
+) -> str | None:
+    options = values.drop_nulls().unique(maintain_order=True).to_list()
+    return st.selectbox(
+        label, options, index=None, key=key, bind="query-params", placeholder="any", width=width
+    )
+
+
+def _moment(label: str, *, key: str) -> int | None:
+    moment = st.datetime_input(label, value=None, key=key, bind="query-params", step=60)
+    return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
+
+
+def _condition_input(label: str, *, key: str, example: str) -> str | None:
+    text = st.text_input(label, key=key, bind="query-params", placeholder=f"for example {example}", width=420)
+    return text.strip() or None

@@ -1,0 +1,180 @@
+"""The parts of the tail page that show where the excess is and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from investigation.question import METRICS, TailQuestion
+from investigation.selection import baseline_cohorts, cohorts, measured_units, stages_over_time
+from investigation.store import StoreFile
+from investigation.words import count_text
+from tracekit import charts
+from tracekit.charts import duration_text, exact_text
+
+STAGE_CHART = "stage_chart"
+_NS_COLUMNS = {
+    "tail_mean_ns": "mean of the slow (ns)",
+    "baseline_mean_ns": "mean of the baseline (ns)",
+    "excess_ns": "excess (ns)",
+    "low_ns": "low (ns)",
+    "high_ns": "high (ns)",
+    "alternative_excess_ns": "excess by the other rule (ns)",
+    "ambiguity_ns": "ambiguity (ns)",
+    "mix_ns": "of it: other units (ns)",
+    "rate_ns": "of it: slower (ns)",
+    "calls_ns": "more calls (ns)",
+    "per_call_ns": "longer calls (ns)",
+}
+_DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "adjusted p"}
+_SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
+# A rank that waits is not the culprit, and time without a span has none: neither gets the accent.
+_NOBODYS_STAGES = ("unattributed", "step.straggler_wait")
+
+
+def figures(answer: Any) -> None:  # noqa: ANN401 - the answer's class is not part of the public names
+    """What is compared, in four figures; their exact nanoseconds are in the help texts."""
+    shown = {
+        "Slow from": answer.threshold_ns,
+        "Mean of the slow": answer.tail_mean_ns,
+        "Mean of the baseline": answer.baseline_mean_ns,
+        "Excess to explain": answer.excess_ns,
+    }
+    with st.container(horizontal=True):
+        st.metric(
+            "Slow of all", f"{count_text(answer.tail_count)} of {count_text(answer.count)}", border=True
+        )
+        for label, value in shown.items():
+            st.metric(label, duration_text(value), help=exact_text(value), border=True)
+
+
+def split_section(answer: Any) -> None:  # noqa: ANN401 - as above
+    """The excess by stage: bars, intervals, and every figure in a table."""
+    st.subheader("Where the excess is", anchor=False)
+    st.caption(
+        "Each bar is a stage's part of the excess; the parts sum to it exactly. Whiskers: 95 % interval. "
+        "Diamond: what the other rule of ownership would say. Faded: not significant. "
+        "Click a bar for the traces that prove it."
+    )
+    st.altair_chart(
+        charts.excess_by_stage(answer.stages, culprit=culprit(answer.stages)),
+        key=STAGE_CHART,
+        on_select=take_over_stage,
+        alt="Part of the excess by stage with 95 % intervals",
+    )
+    with st.expander("All figures", icon=":material/table_rows:"):
+        stage_table(answer.stages)
+
+
+def take_over_stage() -> None:
+    """A click on a bar chooses the stage in the select box, and with it in the page's address."""
+    picked = st.session_state[STAGE_CHART].selection.stage
+    if picked:
+        st.session_state["stage"] = picked[0]["stage"]
+
+
+def culprit(stages: pl.DataFrame) -> str | None:
+    """The stage with the largest part of the excess, if that names somebody and is not chance; else None."""
+    if stages.is_empty():
+        return None
+    first = stages.sort("excess_ns", "stage", descending=[True, False]).row(0, named=True)
+    is_named = first["stage"] not in _NOBODYS_STAGES and first["excess_ns"] > 0
+    return first["stage"] if is_named and first["significant"] is not False else None
+
+
+def stage_table(stages: pl.DataFrame) -> None:
+    """Every figure of the split, exact, in nanoseconds."""
+    st.dataframe(
+        stages,
+        column_config={
+            "share": st.column_config.NumberColumn("share", format="percent"),
+            "tail_calls": st.column_config.NumberColumn("calls, slow", format="%.2f"),
+            "baseline_calls": st.column_config.NumberColumn("calls, baseline", format="%.2f"),
+            **{
+                name: st.column_config.NumberColumn(label, format="localized")
+                for name, label in _NS_COLUMNS.items()
+            },
+        },
+        hide_index=True,
+        alt="All figures of the split by stage",
+    )
+
+
+def causes_section(answer: Any) -> None:  # noqa: ANN401 - as above
+    """For steps: whom the ranks waited for, and what that rank was doing meanwhile."""
+    if answer.causes.is_empty():
+        return
+    st.subheader("Whom they waited for", anchor=False)
+    st.caption(
+        "`step.straggler_wait`, split by the rank that arrived last and what it was doing meanwhile; "
+        "the parts sum to it exactly."
+    )
+    st.altair_chart(charts.excess_by_cause(answer.causes), alt="Waiting by the rank waited for")
+
+
+def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -> None:  # noqa: ANN401 - as above
+    """All units of the question by their metric, the slow ones and the baseline marked."""
+    st.subheader("Distribution", anchor=False)
+    units = measured_units(file, question.metric, question.where)
+    selection = cohorts(units, threshold_ns=answer.threshold_ns, baseline=question.baseline)
+    shown = [("this selection", selection, answer.threshold_ns)]
+    if question.baseline != "body":
+        others = measured_units(file, question.metric, question.baseline)
+        shown.append(("the baseline", baseline_cohorts(others, quantile=question.quantile), None))
+    values = pl.concat([frame["value_ns"] for _, frame, _ in shown])
+    limits_ns = (values.min(), values.max()) if len(values) else None
+    for name, frame, threshold_ns in shown:
+        st.caption(f"{METRICS[question.metric]} of {name}, {count_text(frame.height)} units")
+        chart = charts.distribution(
+            frame, metric=question.metric, threshold_ns=threshold_ns, limits_ns=limits_ns
+        )
+        st.altair_chart(chart, alt=f"Histogram of {METRICS[question.metric]}, {name}")
+
+
+def over_time_section(file: StoreFile, question: TailQuestion) -> None:
+    """The mean by stage over the clock: when did it begin?"""
+    st.subheader("Over time", anchor=False)
+    units = measured_units(file, question.metric, question.where)
+    if units.is_empty():
+        st.caption("No units to draw.")
+        return
+    st.caption(f"Mean {METRICS[question.metric]} of all units of this selection, by stage")
+    windows = stages_over_time(file, question, units)
+    st.altair_chart(charts.stages_over_time(windows), alt="Mean time by stage over time")
+
+
+def differences(answer: Any) -> None:  # noqa: ANN401 - as above
+    """Which attribute values are more frequent among the slow than among the rest."""
+    st.subheader("What differs", anchor=False)
+    if answer.differences.is_empty():
+        st.caption("No attribute tells the slow ones from the rest.")
+        return
+    judged = [name for name in _DIFFERENCE_CHANCE if answer.differences[name].count()]
+    shares = {name: st.column_config.NumberColumn(label, format="percent") for name, label in _SHARES.items()}
+    chances = {
+        name: st.column_config.NumberColumn(label, format="%.3g")
+        for name, label in _DIFFERENCE_CHANCE.items()
+    }
+    times = st.column_config.NumberColumn("times as frequent", format="%.2f")
+    st.dataframe(
+        answer.differences,
+        column_order=["dimension", "value", *_SHARES, "ratio", *judged],
+        column_config={"dimension": "attribute", "ratio": times, **shares, **chances},
+        hide_index=True,
+        placeholder="–",
+        alt="Attribute values among the slow and the rest",
+    )
+    if answer.attributes_set_aside:
+        st.caption("Not compared (too many values, or nested): " + ", ".join(answer.attributes_set_aside))
+
+
+def left_out(answer: Any) -> None:  # noqa: ANN401 - as above
+    """Which units did not enter, and why: counted, never silent."""
+    if not answer.left_out.is_empty():
+        parts = [
+            f"{count_text(row['unit_count'])} ({row['reason']})"
+            for row in answer.left_out.iter_rows(named=True)
+        ]
+        st.caption("Not entered: " + ", ".join(parts))

@@ -1,0 +1,91 @@
+"""The trace store behind the app, and its answers, computed once for each state of the file.
+
+The file is opened for reading for as long as one answer takes, so that `tracekit ingest` can write
+between two looks at a page. A cached answer belongs to the file's path, size and modification time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+import streamlit as st
+
+import tracekit as tk
+
+DATABASE_VARIABLE = "TRACEKIT_DB"
+DEFAULT_DATABASE = "tracekit.duckdb"
+
+
+class StoreFile(NamedTuple):
+    """One state of the store's file: whatever is computed from it stays true while these are equal.
+
+    `state`: size and modification time of the file and of the log that DuckDB keeps beside it while it
+    is written.
+    """
+
+    path: str
+    state: tuple[tuple[int, int], ...]
+
+
+def store_file() -> StoreFile:
+    """The store that the app shows, as `TRACEKIT_DB` names it. Raises `StoreError` where there is none."""
+    path = Path(os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+    if not path.is_file():
+        remedy = f"make one with `tracekit ingest PATH --db {path}`"
+        raise tk.StoreError(f"there is no trace store at {path}; {remedy}")
+    return StoreFile(str(path), (_state(path), _state(path.with_name(path.name + ".wal"))))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+@contextmanager
+def opened(file: StoreFile) -> Iterator[Any]:
+    """The store of a file, open for reading. Raises `StoreLockedError` and its siblings."""
+    with tk.open(file.path, read_only=True) as store:
+        yield store
+
+
+@st.cache_data(max_entries=200, show_spinner=False)
+def rows(file: StoreFile, query: str, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any value DuckDB binds
+    """Rows of the statement `queries/<query>.sql`."""
+    with opened(file) as store:
+        return store.query(query, **parameters)
+
+
+@st.cache_data(max_entries=32, show_spinner="Splitting the tail by stage …")
+def tail_answer(file: StoreFile, *, metric: str, quantile: float, where: str | None, baseline: str) -> Any:  # noqa: ANN401 - the answer's class is not part of the public names
+    """`tracekit.Store.tail`."""
+    with opened(file) as store:
+        return store.tail(metric, quantile=quantile, where=where, baseline=baseline)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def stragglers_answer(file: StoreFile, *, job: str | None = None) -> Any:  # noqa: ANN401 - as above
+    """`tracekit.Store.stragglers`."""
+    with opened(file) as store:
+        return store.stragglers(job=job)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def quality_answer(file: StoreFile) -> Any:  # noqa: ANN401 - as above
+    """`tracekit.Store.quality`."""
+    with opened(file) as store:
+        return store.quality()
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def operations(file: StoreFile, trace_id: str) -> pl.DataFrame:
+    """`tracekit.Store.operations`."""
+    with opened(file) as store:
+        return store.operations(trace_id=trace_id)

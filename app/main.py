@@ -1,0 +1,38 @@
+"""The investigation app: what is in a trace store, what made the slow ones slow, and the spans that prove it.
+
+A page is one file in `app_pages/` and one line in `PAGES`.
+"""
+
+from pathlib import Path
+
+import streamlit as st
+from investigation.page import explained_errors
+
+PAGES = [
+    st.Page(
+        "app_pages/overview.py",
+        title="Overview",
+        icon=":material/dashboard:",
+        default=True,
+        help="What is in the store, how far it can be trusted, and the headlines of every question.",
+    ),
+    st.Page(
+        "app_pages/tail.py",
+        title="Tail",
+        icon=":material/query_stats:",
+        help="Which stage made the slow requests or steps slow, with the traces that prove it.",
+    ),
+    st.Page(
+        "app_pages/trace.py",
+        title="Trace",
+        icon=":material/view_timeline:",
+        help="One trace as a waterfall, or all ranks of one training step side by side.",
+    ),
+]
+
+# A picture of our own: a named icon would be fetched from the network.
+icon = Path(__file__).with_name("icon.svg")
+st.set_page_config(page_title="tracekit", page_icon=icon, layout="wide")
+page = st.navigation(PAGES, position="top")
+with explained_errors():
+    page.run()

@@ -1,0 +1,23 @@
+-- Where the time of each rank went in one training step.
+--
+-- Parameters:
+--   $job_id: the training job.
+--   $attempt: attempt of the job.
+--   $step: number of the step.
+-- Columns:
+--   rank: rank in the job.
+--   stage: the stage.
+--   self_ns: exclusive time of the rank in the stage, in nanoseconds; a rank's stages sum to its step.
+SELECT
+    units.rank,
+    unit_stages.stage,
+    sum(unit_stages.self_ns)::BIGINT AS self_ns
+FROM units
+INNER JOIN unit_stages USING (unit_id)
+WHERE
+    units.kind = 'step'
+    AND units.job_id = $job_id
+    AND units.attempt = $attempt
+    AND units.step = $step
+GROUP BY units.rank, unit_stages.stage
+ORDER BY units.rank, unit_stages.stage
