@@ -1,14 +1,16 @@
--- The spans of every attempt of a training job that has spans which are not in the units yet.
+-- The spans of every attempt of a training job that has spans which are not in the units yet; where the
+-- variable `shown_trace` is set, of every attempt that has spans in that trace.
 --
 -- Spans of the job level (start, restore, the attempt itself) belong to no step, whatever step they name.
 --
--- Made into the temporary table `training_spans`. Reads training_resources and the variable `built_through`.
+-- Made into the temporary table `training_spans`. Reads training_resources and the variables
+-- `built_through` and `shown_trace`.
 -- Columns:
 --   span_row: number of the span in base.spans; constant while a transaction lasts.
 --   trace_id, span_id, parent_span_id: ids as numbers.
 --   start_ns: start, nanoseconds since the epoch.
 --   job_id, attempt, rank, world_size: whose span it is.
---   is_late: whether it is not in the units yet.
+--   is_late: whether it is not in the units yet, or in the trace that is shown.
 --   is_job_level: whether it can belong to no step.
 --   own_step: number of the step that it names itself, NULL for none.
 WITH
@@ -18,7 +20,10 @@ touched AS (
         training_resources.attempt
     FROM base.spans
     INNER JOIN training_resources USING (resource_id)
-    WHERE spans.ingest_id > getvariable('built_through')
+    WHERE CASE
+        WHEN getvariable('shown_trace') IS NULL THEN spans.ingest_id > getvariable('built_through')
+        ELSE spans.trace_id = getvariable('shown_trace')
+    END
 ),
 senders AS (
     SELECT training_resources.*
@@ -37,7 +42,10 @@ SELECT
     senders.attempt,
     senders.rank,
     senders.world_size,
-    spans.ingest_id > getvariable('built_through') AS is_late,
+    CASE
+        WHEN getvariable('shown_trace') IS NULL THEN spans.ingest_id > getvariable('built_through')
+        ELSE spans.trace_id = getvariable('shown_trace')
+    END AS is_late,
     coalesce(
         spans.attributes['tracekit.stage']::VARCHAR IN ('init', 'checkpoint_load', 'attempt')
         OR spans.attributes['tracekit.stage']::VARCHAR LIKE 'job.%'

@@ -30,6 +30,15 @@ def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: 
     _set_range(cursor, first_ns, last_ns)
 
 
+def select_shown_trace(cursor: duckdb.DuckDBPyConnection) -> bool:
+    """Select all spans of the one trace in `dirty_traces`; returns whether it has any."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_traces AS SELECT trace_id, 0 AS trace_no FROM dirty_traces")
+    ranges = cursor.execute("SELECT first_ns, last_ns FROM dirty_traces").fetchall()
+    for first_ns, last_ns in ranges:
+        _set_range(cursor, first_ns, last_ns)
+    return bool(ranges)
+
+
 def read_batch(
     cursor: duckdb.DuckDBPyConnection, *, host_of: NDArray[np.int32], meanings: pl.DataFrame
 ) -> TraceBatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -28,6 +29,6 @@ class Codes:
         codes = np.array([self.code(name) for name in encoded.dictionary.to_pylist()], dtype=np.int32)
         return codes[encoded.indices.to_numpy()] if len(codes) else np.empty(0, dtype=np.int32)
 
-    def decode(self, codes: NDArray[np.int32]) -> pa.DictionaryArray:
-        """A column of names for numbers."""
-        return pa.DictionaryArray.from_arrays(pa.array(codes, type=pa.int32()), pa.array(self.names, type=pa.string()))
+    def decode(self, codes: NDArray[np.int32]) -> pl.Series:
+        """The names of numbers."""
+        return pl.Series(self.names, dtype=pl.String).gather(pl.Series(codes, dtype=pl.UInt32))

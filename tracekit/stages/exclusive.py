@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.partition import Partition
+from tracekit.kernels import kernel
+from tracekit.partition import Partition, owned_segments
 from tracekit.partition.arrays import Array
 from tracekit.stages.exporters import Parts
 
 WINDOWS = 3
 """Windows of a unit at most: to the first token, decode, after the last token."""
+
+NO_PART = -1
+"""Value of `Pieces.part` for the time of a span itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +48,7 @@ def exclusive(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> E
     span follow each other: where two overlap the earlier one has the time. `cut_ns[key, w]` to
     `cut_ns[key, w + 1]` is window `w` of the key.
     """
-    shift_ns = division.shift_ns[parts.placed_by]
-    layout = _Layout(
-        cut_ns=cut_ns,
-        first_part=np.searchsorted(parts.row, np.arange(division.row_count + 1)),
-        part_start_ns=_shifted(parts.start_ns, shift_ns),
-        part_end_ns=_shifted(parts.end_ns, shift_ns),
-    )
-    _separate(layout.first_part, layout.part_start_ns, layout.part_end_ns)
+    layout = _layout(division, parts, cut_ns)
     result = Exclusive(
         span_ns=np.zeros((division.row_count, WINDOWS), dtype=np.int64),
         part_ns=np.zeros((len(parts.row), WINDOWS), dtype=np.int64),
@@ -70,13 +66,50 @@ def exclusive(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> E
     return result
 
 
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Owned segments cut into pieces of one window and one part each, sorted by key and time, none empty.
+
+    Columns, int64: `row` (span, or `<missing>` node), `part` (number of the part, `NO_PART` for the span's own
+    time), `window`, `start_ns`, `end_ns`.
+    """
+
+    row: NDArray[np.int64]
+    part: NDArray[np.int64]
+    window: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+
+
+def owned_pieces(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> Pieces:
+    """What `exclusive` counts, as intervals: the pieces of a row, part and window sum to its figure."""
+    layout = _layout(division, parts, cut_ns)
+    owned = owned_segments(division)
+    parts_of = np.diff(layout.first_part)[owned.row]
+    found = np.empty((5, int(WINDOWS * (2 * parts_of + 1).sum())), dtype=np.int64)
+    count = _cut(owned.row, owned.start_ns, owned.end_ns, division.key, layout, found)
+    return Pieces(*found[:, :count])
+
+
+def _layout(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> _Layout:
+    shift_ns = division.shift_ns[parts.placed_by]
+    layout = _Layout(
+        cut_ns=cut_ns,
+        first_part=np.searchsorted(parts.row, np.arange(division.row_count + 1)),
+        part_start_ns=_shifted(parts.start_ns, shift_ns),
+        part_end_ns=_shifted(parts.end_ns, shift_ns),
+    )
+    _separate(layout.first_part, layout.part_start_ns, layout.part_end_ns)
+    return layout
+
+
 def _shifted(times_ns: NDArray[np.int64], shift_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     # The open edges of a part stay where they are: adding to them would overflow.
     is_open = (times_ns == np.iinfo(np.int64).min) | (times_ns == np.iinfo(np.int64).max)
     return np.where(is_open, times_ns, times_ns + shift_ns)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _separate(first_part: Array, start_ns: Array, end_ns: Array) -> None:
     for row in range(first_part.shape[0] - 1):
         for part in range(first_part[row] + 1, first_part[row + 1]):
@@ -84,7 +117,7 @@ def _separate(first_part: Array, start_ns: Array, end_ns: Array) -> None:
             end_ns[part] = max(end_ns[part], start_ns[part])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _account(
     key: Array,
     parent: Array,
@@ -108,7 +141,7 @@ def _account(
                     _add(layout, span_ns, part_ns, parent[row], window, from_ns, to_ns, -1)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _add(
     layout: _Layout, span_ns: Array, part_ns: Array, row: int, window: int, from_ns: int, to_ns: int, sign: int
 ) -> None:
@@ -120,3 +153,31 @@ def _add(
             part_ns[part, window] += sign * inside_ns
             rest_ns -= inside_ns
     span_ns[row, window] += sign * rest_ns
+
+
+@kernel
+def _cut(row: Array, start_ns: Array, end_ns: Array, key: Array, layout: _Layout, found: Array) -> int:
+    count = 0
+    for at in range(row.shape[0]):
+        for window in range(WINDOWS):
+            now_ns = max(start_ns[at], layout.cut_ns[key[row[at]], window])
+            until_ns = min(end_ns[at], layout.cut_ns[key[row[at]], window + 1])
+            for part in range(layout.first_part[row[at]], layout.first_part[row[at] + 1]):
+                part_start_ns = min(max(now_ns, layout.part_start_ns[part]), until_ns)
+                part_end_ns = min(until_ns, layout.part_end_ns[part])
+                if part_end_ns > part_start_ns:
+                    count = _append(found, count, row[at], NO_PART, window, now_ns, part_start_ns)
+                    count = _append(found, count, row[at], part, window, part_start_ns, part_end_ns)
+                    now_ns = part_end_ns
+            count = _append(found, count, row[at], NO_PART, window, now_ns, until_ns)
+    return count
+
+
+@kernel
+def _append(found: Array, at: int, row: int, part: int, window: int, start_ns: int, end_ns: int) -> int:
+    """Add a piece unless it is empty; returns the number of pieces."""
+    if start_ns >= end_ns:
+        return at
+    found[0, at], found[1, at], found[2, at] = row, part, window
+    found[3, at], found[4, at] = start_ns, end_ns
+    return at + 1

@@ -131,8 +131,8 @@ def _entries(
     )
 
 
-def _in_windows(entries: pl.DataFrame, batch: TraceBatch, has_tokens: NDArray[np.bool_]) -> pl.DataFrame:
-    """Windows as numbers of `WINDOW_NAMES`, stages as what they mean in them."""
+def window_meanings(batch: TraceBatch) -> NDArray[np.int32]:
+    """Code of what each stage means in each window: `[number of the window in WINDOW_NAMES, stage code]`."""
     codes = batch.operations.codes
     meanings = [
         (WINDOW_NAMES.index(window), codes.code(stage), codes.code(becomes))
@@ -141,6 +141,12 @@ def _in_windows(entries: pl.DataFrame, batch: TraceBatch, has_tokens: NDArray[np
     meaning = np.tile(np.arange(len(codes.names), dtype=np.int32), (len(WINDOW_NAMES), 1))
     for window, stage, becomes in meanings:
         meaning[window, stage] = becomes
+    return meaning
+
+
+def _in_windows(entries: pl.DataFrame, batch: TraceBatch, has_tokens: NDArray[np.bool_]) -> pl.DataFrame:
+    """Windows as numbers of `WINDOW_NAMES`, stages as what they mean in them."""
+    meaning = window_meanings(batch)
     unit = entries["unit"].to_numpy()
     window = np.where(has_tokens[unit], entries["window"].to_numpy(), WINDOWS)
     return entries.with_columns(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tracekit.kernels import kernel
 from tracekit.partition import PARENT_MISSING, PARENTLESS
 from tracekit.partition.arrays import Array
 
@@ -92,7 +92,7 @@ class Spans:
         return self.numbers.rows(span_row)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _parent_rows(key: Array, span_id: Array, parent_span_id: Array) -> Array:
     parent = np.empty(key.shape[0], dtype=np.int64)
     first = 0
@@ -106,7 +106,7 @@ def _parent_rows(key: Array, span_id: Array, parent_span_id: Array) -> Array:
     return parent
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _row_of(span_id: Array, first: int, end: int, wanted: int) -> int:
     if wanted == 0:
         return PARENTLESS

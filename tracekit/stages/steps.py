@@ -84,6 +84,26 @@ def build_steps(batch: StepBatch) -> StepFrames:
     return StepFrames(units=_units(steps, division), stages=stages, waits=waits_ns)
 
 
+def step_segments(batch: StepBatch) -> pl.DataFrame:
+    """Who owns which time of each unit of a batch, under the ledger's rule.
+
+    Columns: `row` (the owner; for a gap the step span), `is_wait` (the owner waits there for a rank that has
+    not arrived), `stage`, `operation`, `start_ns`, `end_ns`, sorted by unit and time.
+    """
+    steps = _with_collectives(_with_units(batch))
+    timeline, owners = _timeline(steps)
+    names = batch.operations.codes.names
+    root = steps.units["row"].to_numpy()[timeline.unit]
+    return _segment_names(steps, timeline, owners).select(
+        _named("stage", names).cast(pl.String),
+        _named("operation", names).cast(pl.String),
+        row=pl.Series(np.where(owners == GAP, root, owners)),
+        is_wait=pl.Series(timeline.is_wait),
+        start_ns=pl.Series(timeline.start_ns),
+        end_ns=pl.Series(timeline.end_ns),
+    )
+
+
 def _with_units(batch: StepBatch) -> _Steps:
     """A unit is the earliest step span of a rank, of several the longest, then the smallest span id."""
     spans, operations = batch.spans, batch.operations

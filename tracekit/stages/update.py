@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
-
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages.batches import read_batch, read_step_batch, select_batch, select_step_batch
 from tracekit.stages.requests import UnitFrames, build_requests
+from tracekit.stages.selection import batch_ranges, host_of_resources, make, select_late
 from tracekit.stages.steps import build_steps
 from tracekit.stages.tables import add_requests, add_steps
 from tracekit.store import Database
@@ -49,7 +47,7 @@ def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpda
         built_through, newest = _progress(cursor)
         if newest is None or built_through >= newest:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)
-        _collect_dirty(cursor, built_through, batch_traces * _SPANS_PER_TRACE)
+        select_late(cursor, built_through=built_through, batch_spans=batch_traces * _SPANS_PER_TRACE)
         replaced = _delete_old(cursor)
         requests = _add_requests(cursor)
         steps = _add_steps(cursor)
@@ -68,27 +66,9 @@ def _value(cursor: duckdb.DuckDBPyConnection, statement: str) -> Any:  # noqa: A
     return cursor.execute(statement).fetchall()[0][0]
 
 
-def _make(cursor: duckdb.DuckDBPyConnection, table: str, **parameters: int) -> None:
-    """Make the temporary table that `queries/stages/<table>.sql` describes."""
-    statement = f"CREATE OR REPLACE TEMP TABLE {table} AS {queries.text(f'stages/{table}')}"
-    cursor.execute(statement, parameters or None)
-
-
-def _collect_dirty(cursor: duckdb.DuckDBPyConnection, built_through: int, batch_spans: int) -> None:
-    cursor.execute(f"SET VARIABLE built_through = {built_through}")
-    _make(cursor, "training_resources")
-    _make(cursor, "dirty_traces")
-    _make(cursor, "first_token_events")
-    _make(cursor, "wait_links")
-    _make(cursor, "request_batches", batch_spans=batch_spans)
-    _make(cursor, "training_spans")
-    _make(cursor, "step_members")
-    _make(cursor, "dirty_steps", batch_spans=batch_spans)
-
-
 def _delete_old(cursor: duckdb.DuckDBPyConnection) -> int:
     """Delete the units that are made anew, with all that hangs on them; returns their number."""
-    _make(cursor, "old_units")
+    make(cursor, "old_units")
     replaced = _value(cursor, "SELECT count(*) FROM old_units")
     if replaced:
         for table in ("units", "unit_stages", "step_waits"):
@@ -101,12 +81,12 @@ def _add_requests(cursor: duckdb.DuckDBPyConnection) -> int:
 
     Only this thread talks to the store: while it reads a batch, another thread builds the one before.
     """
-    host_of = _host_of(cursor)
+    host_of = host_of_resources(cursor)
     meanings = cursor.sql(queries.text("stages/window_stages")).pl()
     added = 0
     with ThreadPoolExecutor(max_workers=1) as builder:
         building: _Building | None = None
-        for batch_no, first_ns, last_ns in _batches(cursor, "batch_ranges"):
+        for batch_no, first_ns, last_ns in batch_ranges(cursor, "request_ranges"):
             select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
             batch = read_batch(cursor, host_of=host_of, meanings=meanings)
             added += _store(cursor, building)
@@ -133,21 +113,8 @@ def _store(cursor: duckdb.DuckDBPyConnection, building: _Building | None) -> int
 def _add_steps(cursor: duckdb.DuckDBPyConnection) -> int:
     """Build and store one batch of training steps after the other; returns the number of units."""
     added = 0
-    for batch_no, first_ns, last_ns in _batches(cursor, "step_ranges"):
+    for batch_no, first_ns, last_ns in batch_ranges(cursor, "step_ranges"):
         select_step_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
         frames = build_steps(read_step_batch(cursor))
         added += add_steps(cursor, frames, first_ns=first_ns, last_ns=last_ns)
     return added
-
-
-def _batches(cursor: duckdb.DuckDBPyConnection, query: str) -> list[tuple[int, int, int]]:
-    """Number, earliest and latest start of the spans of each batch, in order."""
-    return cursor.execute(queries.text(f"stages/{query}")).fetchall()
-
-
-def _host_of(cursor: duckdb.DuckDBPyConnection) -> NDArray[np.int32]:
-    """Number of the host of each resource id."""
-    hosts = cursor.sql(queries.text("stages/resource_hosts")).pl()
-    host_of = np.full(int(hosts["resource_id"].max() or 0) + 1, -1, dtype=np.int32)
-    host_of[hosts["resource_id"].to_numpy()] = hosts["host"].to_numpy()
-    return host_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 
 NO_UNIT = -1
@@ -80,7 +80,7 @@ def follow_waits(timeline: Timeline) -> pl.DataFrame:
         room = needed
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _follow_all(segments: _Segments, charges: _Charges) -> int:
     found = 0
     path_segment = np.empty(MAX_DEPTH, dtype=np.int64)
@@ -95,7 +95,7 @@ def _follow_all(segments: _Segments, charges: _Charges) -> int:
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _follow(
     segments: _Segments, charges: _Charges, found: int, path_segment: Array, path_at_ns: Array, path_until_ns: Array
 ) -> int:
@@ -120,7 +120,7 @@ def _follow(
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _next(segments: _Segments, unit: int, at_ns: int, until_ns: int) -> tuple[int, int]:
     """The segment of a unit that is open at a time (or `OUTSIDE`), and when that changes, at `until_ns` latest."""
     if unit == NO_UNIT:
@@ -140,7 +140,7 @@ def _next(segments: _Segments, unit: int, at_ns: int, until_ns: int) -> tuple[in
     return low, min(until_ns, segments.end_ns[low])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _charge(charges: _Charges, at: int, waiting: int, rank: int, segment: int, wait_ns: int) -> None:
     # Beyond the room only the number of charges is of interest: the caller makes room for them.
     if at < charges.rank.shape[0]:
