@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -19,7 +19,7 @@ class _End:
     error: BaseException | None = None
 
 
-def ahead(items: Iterator[Item]) -> Iterator[Item]:
+def ahead(items: Iterator[Item]) -> Generator[Item]:
     """The items in order, the next one being made by a thread while the caller uses one.
 
     Two items exist at a time. An error of the iterator is raised here. Leaving early stops the thread.

@@ -68,10 +68,7 @@ def translated(error: duckdb.Error, path: Path | None) -> StoreError:
             f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})"
         )
     if any(sign in message for sign in _FULL):
-        return StoreFullError(
-            f"no room to write {where}: free some space on its disk and repeat the command; "
-            f"what was reported as stored is safe ({message})"
-        )
+        return StoreFullError(f"no room to write {where}: free some space on its disk ({message})")
     return StoreError(f"{where} cannot be used as a trace store: {message}")
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from tracekit import queries
 from tracekit.store.columns import numbered
 from tracekit.store.database import Database
-from tracekit.store.registered import registered
+from tracekit.store.statements import run
 from tracekit.store.writing import Reject, WriteCounts, write_batch
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class IngestWriter:
             "received_ns": self._received_ns,
             "error": _UNFINISHED,
         }
-        return int(cursor.execute(queries.text("store/begin_ingest"), values).fetchall()[0][0])
+        return int(run(cursor, "store/begin_ingest", parameters=values)[0][0])
 
 
 def _save(
@@ -115,12 +114,12 @@ def _save(
         name: getattr(counts, name) for name in ("spans", "metric_points", "logs", "duplicates", "rejected")
     }
     values |= {"ingest_id": ingest_id, "format": format, "error": error}
-    cursor.execute(queries.text("store/update_ingest"), values)
-    cursor.execute("DELETE FROM base.ingest_rejects WHERE ingest_id = $ingest_id", {"ingest_id": ingest_id})
+    run(cursor, "store/update_ingest", parameters=values)
+    run(cursor, "store/remove_ingest_rejects", parameters={"ingest_id": ingest_id})
     if counts.rejects:
         rows = [{name: getattr(reject, name) for name in _REJECT_SCHEMA.names} for reject in counts.rejects]
-        with registered(cursor, incoming_rejects=numbered(pa.Table.from_pylist(rows, schema=_REJECT_SCHEMA))):
-            cursor.execute(queries.text("store/add_ingest_rejects"), {"ingest_id": ingest_id})
+        tables = {"incoming_rejects": numbered(pa.Table.from_pylist(rows, schema=_REJECT_SCHEMA))}
+        run(cursor, "store/add_ingest_rejects", parameters={"ingest_id": ingest_id}, tables=tables)
 
 
 def _placed(rejects: Iterable[Reject], offsets: Sequence[int]) -> list[Reject]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tracekit import queries
 from tracekit.store.columns import numbered, numbers, replaced
-from tracekit.store.registered import registered
+from tracekit.store.statements import registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _found(cursor: duckdb.DuckDBPyConnection, kind: str, table: pa.Table) -> dic
     """The columns that `store/add_<kind>` answers with, a row for each of the table; none for no rows."""
     if table.num_rows == 0:
         return {}
-    with registered(cursor, **{f"incoming_{kind.removeprefix('metric_')}": numbered(table)}):
+    with registered(cursor, {f"incoming_{kind.removeprefix('metric_')}": numbered(table)}):
         columns: dict[str, NDArray[np.generic]] = cursor.execute(
             queries.text(f"store/add_{kind}")
         ).fetchnumpy()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tracekit import queries
 from tracekit.store.columns import as_uuid, as_words, numbered, numbers, one_array, replaced
 from tracekit.store.keys import first_rows
-from tracekit.store.registered import registered
+from tracekit.store.statements import registered, run
 
 _IDENTITY = ("start_ns", "end_ns", "kind", "status_code")
 
@@ -47,8 +47,8 @@ def write_spans(
     spans = numbered(replaced(spans, {"trace_id": as_uuid(spans["trace_id"])}))
     fates = span_fates(cursor, spans)
     order = _clustered(spans, services, np.flatnonzero(fates.stored))
-    with registered(cursor, incoming_spans=_taken(spans, order)):
-        cursor.execute(queries.text("store/add_spans"), {"ingest_id": ingest_id})
+    tables = {"incoming_spans": _taken(spans, order)}
+    run(cursor, "store/add_spans", parameters={"ingest_id": ingest_id}, tables=tables)
     _write_parts(cursor, "events", spans, parts=events, order=order, ingest_id=ingest_id)
     _write_parts(cursor, "links", spans, parts=links, order=order, ingest_id=ingest_id)
     return fates
@@ -92,7 +92,7 @@ def _matches(
     cursor: duckdb.DuckDBPyConnection, spans: pa.Table
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     columns = ["row", "trace_id", "span_id", "name", *_IDENTITY]
-    with registered(cursor, incoming_spans=spans.select(columns)):
+    with registered(cursor, {"incoming_spans": spans.select(columns)}):
         found = cursor.execute(queries.text("store/stored_spans")).fetchnumpy()
     return np.asarray(found["row"], np.int64), np.asarray(found["same"], np.bool_)
 
@@ -136,5 +136,5 @@ def _write_parts(
     ids = {name: one_array(spans[name]).take(pa.array(owners)) for name in ("trace_id", "span_id")}
     if kind == "links":
         ids["linked_trace_id"] = as_uuid(taken["linked_trace_id"])
-    with registered(cursor, **{f"incoming_{kind}": replaced(taken, ids)}):
-        cursor.execute(queries.text(f"store/add_span_{kind}"), {"ingest_id": ingest_id})
+    tables = {f"incoming_{kind}": replaced(taken, ids)}
+    run(cursor, f"store/add_span_{kind}", parameters={"ingest_id": ingest_id}, tables=tables)

@@ -9,11 +9,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tracekit import queries
 from tracekit.store.columns import as_uuid, numbered, numbers, replaced
 from tracekit.store.numbering import scope_ids, senders, stream_ids, with_sender, with_stream
-from tracekit.store.registered import registered
 from tracekit.store.spans import SpanFates, write_spans
+from tracekit.store.statements import run
 
 if TYPE_CHECKING:
     from tracekit.otlp import Batch
@@ -108,8 +107,9 @@ def _insert(cursor: duckdb.DuckDBPyConnection, name: str, *, ingest_id: int, **t
     ((source, rows),) = table.items()
     if rows.num_rows == 0:
         return 0
-    with registered(cursor, **{source: numbered(rows)}):
-        stored = cursor.execute(queries.text(f"store/add_{name}"), {"ingest_id": ingest_id}).fetchall()
+    stored = run(
+        cursor, f"store/add_{name}", parameters={"ingest_id": ingest_id}, tables={source: numbered(rows)}
+    )
     return int(stored[0][0])
 
 
