@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from tracekit.otlp.fields import Plan
@@ -20,8 +20,11 @@ from tracekit.otlp.text import is_utf8, put_base64, put_byte, put_bytes, put_int
 from tracekit.otlp.words import SPARE, first_bytes, load64, same_bytes
 
 _MEMBERS = {each.number: each.json_name for each in AnyValue.DESCRIPTOR.fields}
-_STRING, _BOOL, _DOUBLE, _KVLIST, _BYTES, _STRING_INDEX = 1, 2, 4, 6, 7, 8
-_COMMA, _COLON, _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST, _QUOTE = 44, 58, 123, 125, 91, 93, 34
+# Constants are numpy's: numba would compile a function once more for each plain number that is handed to it.
+_STRING, _BOOL, _DOUBLE, _KVLIST, _BYTES, _STRING_INDEX = (np.int64(number) for number in (1, 2, 4, 6, 7, 8))
+_COMMA, _COLON, _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST, _QUOTE, _POINT, _ZERO = (
+    np.int64(byte) for byte in b',:{}[]".0'
+)
 
 
 class Texts(NamedTuple):
@@ -39,7 +42,10 @@ def _pieces(texts: list[str]) -> Texts:
 _WORDS = _pieces([
     "true", "false", "null", "{}", '{"key":', ',"value":', '{"values":[', '"NaN"', '"Infinity"', '"-Infinity"',
 ])  # fmt: skip
-_TRUE, _FALSE, _NULL, _EMPTY, _KEY, _VALUE, _VALUES, _NAN, _INFINITY, _MINUS_INFINITY = range(10)
+_TRUE, _FALSE, _NULL, _EMPTY, _KEY, _VALUE, _VALUES, _NAN, _INFINITY, _MINUS_INFINITY = (
+    np.int64(number) for number in range(10)
+)
+_OUTERMOST = np.int64(0)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _NAMES = _pieces(['{"' + _MEMBERS.get(number, "") + '":' for number in range(max(_MEMBERS) + 1)])
 
@@ -84,7 +90,7 @@ def new_lists(entry_count: int) -> Lists:
     return Lists(*deep, np.zeros(1, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64))
 
 
-@kernel
+@outlined
 def put_attributes(
     source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists
 ) -> tuple[int, int, int]:
@@ -92,12 +98,12 @@ def put_attributes(
 
     Gives the place behind, the number of keys that came again, and the number of strings that are not UTF-8.
     """
-    _push(lists, 0, _KVLIST, code, record + 1, source.tape[record].aux, 0)
-    after, repeated, invalid = _put_lists(source, out, put_byte(out, at, _OPEN), lists, 0)
+    _push(lists, _OUTERMOST, _KVLIST, code, record + 1, source.tape[record].aux, False)
+    after, repeated, invalid = _put_lists(source, out, put_byte(out, at, _OPEN), lists, _OUTERMOST)
     return after if lists.count[0] > 0 else at, repeated, invalid
 
 
-@kernel
+@outlined
 def put_body(
     source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists  # noqa: ARG001
 ) -> tuple[int, int, int]:
@@ -107,14 +113,14 @@ def put_body(
         return at, 0, 0
     lists.opened[0] += 1
     lists.number[0] = lists.opened[0]
-    at, depth, invalid = _put_value(source, record, member, entry, out, at, lists, -1)
+    at, depth, invalid = _put_value(source, record, member, entry, out, at, lists, _OUTERMOST - 1)
     if depth < 0:
         return at, 0, invalid
     at, repeated, wrong = _put_lists(source, out, at, lists, depth)
     return at, repeated, invalid + wrong
 
 
-@kernel
+@outlined
 def _put_lists(source: Source, out: np.ndarray, at: int, lists: Lists, depth: int) -> tuple[int, int, int]:
     """Writes the elements of the open lists until the outermost is closed."""
     repeated, invalid = 0, 0
@@ -280,7 +286,7 @@ def _open_list(
     out: np.ndarray, at: int, lists: Lists, depth: int, is_explicit: int,
 ) -> int:  # fmt: skip
     """Opens the list whose elements follow a tape entry, in OTLP/JSON's own form where it must be."""
-    code = source.plan.code_of[source.plan.fields[source.tape[entry].code].child, 1]
+    code = np.int64(source.plan.code_of[source.plan.fields[source.tape[entry].code].child, 1])
     end = source.tape[record].aux
     _push(lists, depth, member, code, entry + 1, end, is_explicit)
     if member == _KVLIST and not is_explicit:
@@ -336,4 +342,4 @@ def _put_double(source: Source, start: int, size: int, out: np.ndarray, at: int)
     for place in range(start, start + size):
         if source.doubles[place] in (46, 101):
             return at
-    return put_byte(out, put_byte(out, at, 46), 48)
+    return put_byte(out, put_byte(out, at, _POINT), _ZERO)

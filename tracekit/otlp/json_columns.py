@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import outlined
 
 from tracekit.otlp.attributes import Lists, Source, new_lists, put_attributes, put_body
 from tracekit.otlp.columns import MAX_CHUNK_BYTES, strings, text_chunk
@@ -107,13 +107,13 @@ def _first_capacity(source: Source, entries: np.ndarray) -> int:
     return min(max(len(source.buffer) + 2 * len(entries), _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES, MAX_CHUNK_BYTES)
 
 
-@kernel
+@outlined
 def put_all_attributes(
     source: Source, entries: np.ndarray, first: int, code: int, out: np.ndarray, offsets: np.ndarray,
     repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Writes the attributes of rows `first` and on while they fit; gives the next row and the bytes that it needs."""
-    at = 0
+    at = np.int64(0)
     offsets[0] = 0
     for row in range(first, entries.size):
         start = at
@@ -125,13 +125,13 @@ def put_all_attributes(
     return entries.size, 0
 
 
-@kernel
+@outlined
 def put_all_bodies(
     source: Source, entries: np.ndarray, first: int, code: int, out: np.ndarray, offsets: np.ndarray,
     repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The same for the one value that each record holds."""
-    at = 0
+    at = np.int64(0)
     offsets[0] = 0
     for row in range(first, entries.size):
         start = at

@@ -6,7 +6,7 @@ import numpy as np
 
 from tracekit.otlp.fields import ENUM, FIXED32, FIXED64, INT32, SINT32, UINT32, UINT64
 from tracekit.otlp.json_tokens import number_end
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.reasons import Reason
 
 _WRONG_TYPE = int(Reason.WRONG_TYPE)
@@ -16,7 +16,7 @@ _TEN = np.uint64(10)
 _SIGN = np.uint64(1 << 63)
 
 
-@kernel
+@outlined
 def integer(buffer: np.ndarray, start: int, size: int, kind: int) -> tuple[int, int]:
     """The 64 bits of the integer that text writes for a field of a kind, and the reason why there are none (or 0).
 

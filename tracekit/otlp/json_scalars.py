@@ -9,7 +9,7 @@ from tracekit.otlp.json_numbers import integer
 from tracekit.otlp.json_tokens import (
     OPEN_ARRAY, OPEN_OBJECT, QUOTE, base64_bytes, hex_bytes, number_end, string_end, unescape, value_end,
 )  # fmt: skip
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.tape import emit, emit_fault
 from tracekit.otlp.words import load64
@@ -22,7 +22,7 @@ _NAN = int.from_bytes(b'NaN"', "little")
 _INFINITY = int.from_bytes(b"Infinity", "little")
 
 
-@kernel
+@outlined
 def put_scalar(
     plan: Plan, tape: np.ndarray, buffer: np.ndarray, at: int, code: int, row: int, position: int, end: int, spare: int
 ) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.words import first_special, load32, load64
 
@@ -48,7 +48,7 @@ def skip_blank(buffer: np.ndarray, position: int, end: int) -> int:
     return position
 
 
-@kernel
+@outlined
 def string_end(buffer: np.ndarray, position: int, end: int) -> tuple[int, bool]:
     """From behind the opening quote to the closing quote, and whether there are escapes between."""
     has_escapes = False
@@ -67,7 +67,7 @@ def string_end(buffer: np.ndarray, position: int, end: int) -> tuple[int, bool]:
     return TRUNCATED, has_escapes
 
 
-@kernel
+@outlined
 def unescape(buffer: np.ndarray, start: int, end: int, target: int) -> int:
     """Writes the text of a string with escapes to another place of the buffer and gives the byte behind it.
 
@@ -129,7 +129,7 @@ def _put_utf8(buffer: np.ndarray, target: int, character: int) -> int:
     return target + length
 
 
-@kernel
+@outlined
 def hex_bytes(buffer: np.ndarray, start: int, size: int, target: int) -> int:
     """Writes the bytes of hexadecimal text to another place and gives how many, -1 if the text is none."""
     if size % 2:
@@ -142,7 +142,7 @@ def hex_bytes(buffer: np.ndarray, start: int, size: int, target: int) -> int:
     return -1 if bad > 15 else size // 2
 
 
-@kernel
+@outlined
 def number_end(buffer: np.ndarray, position: int, end: int) -> int:
     """The byte behind a JSON number (RFC 8259, section 6)."""
     if position < end and buffer[position] == 45:
@@ -184,7 +184,7 @@ def literal_end(buffer: np.ndarray, position: int, end: int) -> int:
     return position + 4 if word in (_TRUE, _NULL) else MALFORMED
 
 
-@kernel
+@outlined
 def value_end(buffer: np.ndarray, position: int, end: int) -> int:
     """The byte behind any value. Inside arrays and objects only strings and brackets are looked at."""
     depth = 0
@@ -225,7 +225,7 @@ def _base64_digits() -> np.ndarray:
 _BASE64_DIGITS = _base64_digits()
 
 
-@kernel
+@outlined
 def base64_bytes(buffer: np.ndarray, start: int, size: int, target: int) -> int:
     """Writes the bytes of base64 text to another place and gives how many, -1 if the text is none.
 

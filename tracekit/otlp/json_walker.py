@@ -14,7 +14,7 @@ from tracekit.otlp.json_tokens import (
     CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, MALFORMED, OPEN_ARRAY, OPEN_OBJECT, QUOTE, TRUNCATED,
     skip_blank, value_end,
 )  # fmt: skip
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.tape import MAX_NEST, close_record, cut_unfinished, emit, emit_fault, first_lost, open_message
 from tracekit.otlp.words import SPARE, load32, same_bytes
@@ -28,7 +28,7 @@ _BYTE_ORDER_MARK = 0xBFBBEF
 _FIRST, _NEXT, _NEEDED = 0, 1, 2
 
 
-@kernel
+@outlined
 def walk_json(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray, bounds: np.ndarray,
     signals: np.ndarray, faults: np.ndarray, positions: np.ndarray,
@@ -39,7 +39,7 @@ def walk_json(
     read to its end (0 if it could), `positions[i]` the byte. Behind the documents the buffer must have spare room of the
     same size.
     """
-    at = 0
+    at = np.int64(0)
     spare = bounds[-1] + SPARE
     for document in range(bounds.size - 1):
         start, end = bounds[document], bounds[document + 1]
@@ -51,7 +51,7 @@ def walk_json(
     return at
 
 
-@kernel
+@outlined
 def _walk_document(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     start: int, end: int, document: int, at: int, signal: int, spare: int,
@@ -60,7 +60,7 @@ def _walk_document(
     stack[0].state, stack[0].row, stack[0].record, stack[0].code = JSON_ROOT, document, at, DOCUMENT
     stack[0].nest, stack[0].element, stack[0].known = 0, 0, False
     rows[0] = document + 1
-    at = emit(tape, at, DOCUMENT, document, start, 0)
+    at = emit(tape, at, np.int64(DOCUMENT), document, start, np.int64(0))
     if end - start >= 3 and load32(buffer, start) & 0xFFFFFF == _BYTE_ORDER_MARK:
         start += 3
     position = skip_blank(buffer, start, end)
@@ -86,13 +86,13 @@ def _first_key(buffer: np.ndarray, position: int, end: int) -> int:
     return min(skip_blank(buffer, position + 1, end), end - 1)
 
 
-@kernel
+@outlined
 def _walk_values(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     end: int, at: int, signal: int, spare: int, position: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """From behind the first brace to behind the last; gives place, depth, next byte (or negative fault), its byte, spare."""
-    depth, expected = 0, _FIRST
+    depth, expected = np.int64(0), _FIRST
     while True:
         position = skip_blank(buffer, position, end)
         place = position
@@ -183,12 +183,12 @@ def _read_key(
     return code, position, problem, spare
 
 
-@kernel
+@outlined
 def _field(plan: Plan, state: int, buffer: np.ndarray, start: int, size: int) -> tuple[int, int]:
     """The field that a key names in a message, and the problem if it does so in another case than lowerCamelCase."""
     for number in range(plan.first_name[state], plan.first_name[state + 1]):
         name = plan.names[number]
-        if name.size == size and same_bytes(buffer, start, plan.name_bytes, name.start, size):
+        if name.size == size and same_bytes(buffer, start, plan.name_bytes, np.int64(name.start), size):
             return np.int64(name.code), 0
     for number in range(plan.first_name[state], plan.first_name[state + 1]):
         if _is_same_word(plan, number, buffer, start, size):

@@ -9,9 +9,12 @@ from numba import njit
 kernel = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=True)
 """Compiles a function that works on arrays it is given and allocates none.
 
-Without numba's memory runtime no reference is counted when arrays are handed on, which in a function called per byte
+It becomes part of its callers. Without numba's memory runtime no reference is counted when arrays are handed on, which in a function called per byte
 or per field costs more than the work itself. Such a function may return numbers only.
 """
+
+outlined = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+"""The same for a longer function or one that is called less often: it is compiled once and called."""
 
 allocating = njit(nogil=True, cache=True, error_model="numpy")
 """Compiles a function that makes arrays."""

@@ -7,7 +7,7 @@ of the wrong wire type means that the bytes are something else (most often anoth
 from __future__ import annotations
 
 import numpy as np
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 
 from tracekit.otlp.fields import (
     BOOL, DOCUMENT, ENUM, INT32, SINT32, UINT32, UNKNOWN, Plan,
@@ -22,11 +22,12 @@ from tracekit.otlp.words import load32, load64
 _TRUNCATED = int(Reason.TRUNCATED)
 _MALFORMED = int(Reason.MALFORMED)
 _WRONG_SIGNAL = int(Reason.WRONG_SIGNAL)
-_NESTED_TOO_DEEP = int(Reason.NESTED_TOO_DEEP)
+_NESTED_TOO_DEEP = np.int64(Reason.NESTED_TOO_DEEP)
+_NOTHING = np.int64(0)
 _SIGNAL_COUNT = 3
 
 
-@kernel
+@outlined
 def walk_protobuf(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray, bounds: np.ndarray,
     signals: np.ndarray, faults: np.ndarray, positions: np.ndarray,
@@ -36,8 +37,7 @@ def walk_protobuf(
     `signals[i]` is the signal's number, or -1 to find it by trial; the one that was taken is written back. `faults[i]`
     becomes the reason why the document could not be read to its end (0 if it could) and `positions[i]` the byte.
     """
-    at = 0
-    likely = 0
+    at, likely = np.int64(0), np.int64(0)
     for document in range(bounds.size - 1):
         start, end = bounds[document], bounds[document + 1]
         if signals[document] < 0:
@@ -53,7 +53,7 @@ def walk_protobuf(
     return at
 
 
-@kernel
+@outlined
 def _is_other_signal(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     start: int, end: int, document: int, at: int, signals: np.ndarray,
@@ -65,7 +65,7 @@ def _is_other_signal(
     return fault == 0
 
 
-@kernel
+@outlined
 def _signal_by_trial(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     start: int, end: int, document: int, at: int, likely: int,
@@ -86,7 +86,7 @@ def _signal_by_trial(
     return best
 
 
-@kernel
+@outlined
 def _has_evidence(plan: Plan, tape: np.ndarray, start: int, end: int, signal: int) -> bool:
     """Whether each span has its ids and start, each metric its name; a log record needs nothing."""
     needed = 0
@@ -99,7 +99,7 @@ def _has_evidence(plan: Plan, tape: np.ndarray, start: int, end: int, signal: in
     return missing <= 0
 
 
-@kernel
+@outlined
 def _walk_document(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     start: int, end: int, document: int, at: int, signal: int,
@@ -109,8 +109,8 @@ def _walk_document(
     stack[0].end, stack[0].is_cut, stack[0].nest = end, 0, 0
     rows[0] = document + 1
     first = at
-    at = emit(tape, at, DOCUMENT, document, start, 0)
-    depth, position, fault = 0, start, 0
+    at = emit(tape, at, np.int64(DOCUMENT), document, start, _NOTHING)
+    depth, position, fault = np.int64(0), start, 0
     while fault == 0:
         while position == stack[depth].end and not stack[depth].is_cut:
             close_record(tape, stack[depth].record, at)
@@ -126,7 +126,7 @@ def _walk_document(
     return at, fault, position
 
 
-@kernel
+@outlined
 def _unit_count(plan: Plan, tape: np.ndarray, start: int, end: int) -> int:
     """Number of spans, metrics and log records between two tape entries."""
     count = 0
@@ -143,9 +143,9 @@ def _walk_field(
     end = stack[depth].end
     key, position = _varint(buffer, start, end)
     number, wire_type = key >> np.uint64(3), np.int64(key & np.uint64(7))
-    code = UNKNOWN
+    code = np.int64(UNKNOWN)
     if position > 0 and number < np.uint64(plan.code_of.shape[1]):
-        code = plan.code_of[stack[depth].state, np.int64(number)]
+        code = np.int64(plan.code_of[stack[depth].state, np.int64(number)])
     value, size, position = _wire_value(buffer, position, end, wire_type)
     is_cut = position == -1 and end == stack[0].end
     if number == 0 or (position < 0 and not (is_cut and plan.fields[code].child >= 0 and value > 0)):
@@ -232,14 +232,14 @@ def _typed(kind: int, value: int) -> int:
     return value
 
 
-@kernel
+@outlined
 def _unpack(
     plan: Plan, tape: np.ndarray, buffer: np.ndarray, at: int, code: int, row: int, position: int, end: int
 ) -> tuple[int, int]:
     """Writes an entry for each number of a packed field; gives the next place and the fault."""
     while position < end:
-        value, _, position = _wire_value(buffer, position, end, plan.fields[code].wire_type)
+        value, _, position = _wire_value(buffer, position, end, np.int64(plan.fields[code].wire_type))
         if position < 0:
             return at, _MALFORMED
-        at = emit(tape, at, code, row, _typed(plan.fields[code].kind, value), 0)
+        at = emit(tape, at, code, row, _typed(plan.fields[code].kind, value), _NOTHING)
     return at, 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 
 from tracekit.otlp.fields import FAULT, RECORD, Plan
 
@@ -63,7 +63,7 @@ def emit(tape: np.ndarray, at: int, code: int, parent: int, value: int, aux: int
 @kernel
 def emit_fault(tape: np.ndarray, at: int, parent: int, position: int, reason: int, code: int) -> int:
     """Notes that the record around has a fault in field `code` at a byte of the buffer."""
-    return emit(tape, at, FAULT, parent, position, (reason << 16) | code)
+    return emit(tape, at, np.int64(FAULT), parent, position, (reason << 16) | code)
 
 
 @kernel
@@ -83,7 +83,7 @@ def open_message(
     stack[depth + 1].element = 0
     stack[depth + 1].nest = stack[depth].nest + plan.fields[code].nest
     if plan.fields[code].marked:
-        at = emit(tape, at, code, stack[depth].row, start, 0)
+        at = emit(tape, at, code, stack[depth].row, start, np.int64(0))
     return at
 
 
@@ -94,7 +94,7 @@ def close_record(tape: np.ndarray, record: int, at: int) -> None:
         tape[record].aux = at
 
 
-@kernel
+@outlined
 def cut_unfinished(plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int) -> int:
     """Takes back what a fault left unfinished, closes the open containers, and gives the next place.
 
@@ -116,7 +116,7 @@ def first_lost(tape: np.ndarray, cut: int, at: int, position: int) -> int:
     return tape[cut].value if cut < min(at, tape.size) else position
 
 
-@kernel
+@outlined
 def forget(plan: Plan, tape: np.ndarray, rows: np.ndarray, start: int, end: int) -> None:
     """Takes the records between two tape entries back out of the row counts."""
     for entry in range(start, min(end, tape.size)):
@@ -124,7 +124,7 @@ def forget(plan: Plan, tape: np.ndarray, rows: np.ndarray, start: int, end: int)
             rows[plan.fields[tape[entry].code].record] -= 1
 
 
-@kernel
+@outlined
 def _first_uncertain(plan: Plan, tape: np.ndarray, stack: np.ndarray, depth: int, at: int) -> int:
     around = at
     for level in range(depth + 1):
@@ -137,7 +137,7 @@ def _first_uncertain(plan: Plan, tape: np.ndarray, stack: np.ndarray, depth: int
     return at
 
 
-@kernel
+@outlined
 def _has_shown(plan: Plan, tape: np.ndarray, record: int, code: int, at: int) -> bool:
     """Whether an open container has told its resource or scope, if it can have one."""
     entry = record + 1

@@ -7,13 +7,13 @@ place still grows (possibly by more than the text needs), so the caller sees at 
 from __future__ import annotations
 
 import numpy as np
-from tracekit.otlp.native import kernel
+from tracekit.otlp.native import kernel, outlined
 
 from tracekit.otlp.words import (
     SPARE, copy_bytes, first_bytes, first_special, is_ascii, load64, store64,
 )  # fmt: skip
 
-_QUOTE, _BACKSLASH = 34, 92
+_QUOTE, _BACKSLASH = np.int64(34), np.int64(92)
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 
@@ -100,7 +100,7 @@ def put_integer(out: np.ndarray, at: int, value: int) -> int:
     return at + digits
 
 
-@kernel
+@outlined
 def put_base64(out: np.ndarray, at: int, source: np.ndarray, start: int, size: int) -> int:
     """Writes bytes as a quoted base64 string with padding (RFC 4648, section 4)."""
     needed = 2 + 4 * ((size + 2) // 3)
