@@ -158,6 +158,16 @@ def test_of_several_roots_the_earliest_then_longest_is_primary() -> None:
     assert defects(named_forest(*rows)) == {"extra_root_count": 2}
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize("are_a_cycle", [False, True], ids=["two roots", "a cycle"])
+def test_equal_roots_are_told_apart_by_tiebreak(names: tuple[str, str], *, are_a_cycle: bool) -> None:
+    """The smaller one is primary, whichever row comes first."""
+    first, second = names
+    above = (second, first) if are_a_cycle else (None, None)
+    result = partition(named_forest((first, above[0], 0, 9), (second, above[1], 0, 9)))
+    assert result.root_row.tolist() == [names.index("a")]
+
+
 def test_cycles_are_cut_above_their_earliest_row() -> None:
     rows = [("late", None, 5, 500), ("short", None, 0, 10), ("long", None, 0, 90), ("part", "long", 0, 30)]
     rows = [("root", None, 0, 50), ("a", "b", 20, 40), ("b", "a", 10, 45), ("self", "self", 1, 2)]
