@@ -1,8 +1,8 @@
 """The same records straight to Arrow tables, for runs of many millions of spans.
 
 Table and column names are those of tracekit's OTLP decoder (`resources`, `scopes`, `spans`, `span_events`,
-`span_links`, `metric_streams`, `metric_points`, `metric_histograms`), so what is made here can stand where decoded
-files would. Attributes are JSON text, built column by column.
+`span_links`, `metric_streams`, `metric_points`, `metric_histograms`), so what is made here can stand where
+decoded files would. Attributes are JSON text, built column by column.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _resources(emission: Emission) -> pa.Table:
     texts = [json.dumps(dict(resource), separators=(",", ":")) for resource in emission.resources]
     count = len(texts)
     return pa.table({
-        "attributes": pa.array(texts, pa.string()), "dropped_attributes_count": _zeros(count), "schema_url": _texts("", count),
+        "attributes": pa.array(texts, pa.string()), "dropped_attributes_count": _zeros(count),
+        "schema_url": _texts("", count),
         "entity_refs": pa.nulls(count, pa.string()),
     })  # fmt: skip
 
@@ -88,7 +89,8 @@ def _resources(emission: Emission) -> pa.Table:
 def _scopes(scopes: list[str]) -> pa.Table:
     count = len(scopes)
     return pa.table({
-        "name": pa.array(scopes, pa.string()), "version": _texts("", count), "attributes": pa.nulls(count, pa.string()),
+        "name": pa.array(scopes, pa.string()), "version": _texts("", count), "attributes": pa.nulls(count,
+        pa.string()),
         "dropped_attributes_count": _zeros(count), "schema_url": _texts("", count),
     })  # fmt: skip
 
@@ -159,7 +161,8 @@ def _events(emission: Emission, positions: list[np.ndarray]) -> pa.Table:
             seen += event.present
     count = len(names)
     return pa.table({
-        "span_row": pa.array(np.concatenate(rows)), "event_index": pa.array(np.concatenate(indexes).astype(np.int32)),
+        "span_row": pa.array(np.concatenate(rows)),
+        "event_index": pa.array(np.concatenate(indexes).astype(np.int32)),
         "time_ns": pa.array(np.concatenate(times)), "name": pa.array(names, pa.string()),
         "attributes": pa.nulls(count, pa.string()), "dropped_attributes_count": _zeros(count),
     }).sort_by([("span_row", "ascending"), ("event_index", "ascending")])  # fmt: skip
@@ -177,7 +180,8 @@ def _links(emission: Emission, positions: list[np.ndarray]) -> pa.Table:
             seen += link.present
     trace, count = np.concatenate(traces), sum(part.size for part in rows)
     return pa.table({
-        "span_row": pa.array(np.concatenate(rows)), "link_index": pa.array(np.concatenate(indexes).astype(np.int32)),
+        "span_row": pa.array(np.concatenate(rows)),
+        "link_index": pa.array(np.concatenate(indexes).astype(np.int32)),
         "linked_trace_id": _trace_ids(emission.trace_high[trace], emission.trace_low[trace]),
         "linked_span_id": pa.array(np.concatenate(spans)), "trace_state": _texts("", count),
         "flags": _constant(np.uint32(HAS_IS_REMOTE), count), "attributes": pa.nulls(count, pa.string()),
@@ -223,10 +227,13 @@ def _points(number: int, series: Series) -> pa.Table:
         pa.nulls(count, pa.int64()) if series.kind == "gauge" else _constant(np.int64(series.start_ns), count)
     )
     return pa.table({
-        "stream_row": _constant(np.int32(number), count), "start_ns": start, "time_ns": pa.array(series.time_ns),
+        "stream_row": _constant(np.int32(number), count), "start_ns": start,
+        "time_ns": pa.array(series.time_ns),
         "flags": _zeros(count),
-        "value_int": pa.nulls(count, pa.int64()) if is_double else pa.array(np.ascontiguousarray(series.values, np.int64)),
-        "value_double": pa.array(np.ascontiguousarray(series.values, np.float64)) if is_double else pa.nulls(count, pa.float64()),
+        "value_int": pa.nulls(count,
+        pa.int64()) if is_double else pa.array(np.ascontiguousarray(series.values, np.int64)),
+        "value_double": pa.array(np.ascontiguousarray(series.values,
+        np.float64)) if is_double else pa.nulls(count, pa.float64()),
     })  # fmt: skip
 
 
@@ -235,9 +242,11 @@ def _histograms(number: int, series: Series) -> pa.Table:
     assert series.extremes is not None
     count = series.time_ns.size
     return pa.table({
-        "stream_row": _constant(np.int32(number), count), "start_ns": _constant(np.int64(series.start_ns), count),
+        "stream_row": _constant(np.int32(number), count), "start_ns": _constant(np.int64(series.start_ns),
+        count),
         "time_ns": pa.array(series.time_ns), "flags": _zeros(count),
-        "count": pa.array(series.counts().astype(np.uint64)), "sum": pa.array(series.values.astype(np.float64)),
+        "count": pa.array(series.counts().astype(np.uint64)),
+        "sum": pa.array(series.values.astype(np.float64)),
         "min": pa.array(series.extremes[:, 0]), "max": pa.array(series.extremes[:, 1]),
         "explicit_bounds": pa.array([list(series.bounds)] * count, pa.list_(pa.float64())),
         "bucket_counts": pa.array(series.bucket_counts.tolist(), pa.list_(pa.uint64())),

@@ -1,4 +1,6 @@
-"""Defects of telemetry, over any run: what real pipelines do to spans. The workload and its truth stay the same."""
+"""Defects of telemetry, over any run: what real pipelines do to spans. The workload and its truth stay the
+same.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ def _with_async_children(emission: Emission, values: Values, seed: int) -> tuple
     )
     child = replace(
         chosen, name="audit_log", kind=INTERNAL, span_id=identifiers(seed, "span_ids.async", len(chosen)),
-        parent_id=chosen.span_id, end_ns=chosen.end_ns + tail_ns, attributes={"tracekit.async": True}, status=None, events=(),
+        parent_id=chosen.span_id, end_ns=chosen.end_ns + tail_ns, attributes={"tracekit.async": True},
+        status=None, events=(),
     )  # fmt: skip
     return emission.with_groups([*emission.groups, child]), len(chosen)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -41,10 +40,10 @@ def generate(
 ) -> Truth:  # fmt: skip
     """Run a scenario, write or send its telemetry, and return the truth about it.
 
-    With `out`, the folder gets `traces.jsonl`, `metrics.jsonl` and `truth.json`, all or none. With `endpoint` spans and
-    metrics go to that OTLP/HTTP base URL, and `out`, if given, gets only the truth. The same arguments give the same
-    bytes. Raises `UsageError` for unknown or impossible parameters before anything is written, `ExportError` where the
-    endpoint does not take the data.
+    With `out`, the folder gets `traces.jsonl`, `metrics.jsonl` and `truth.json`, all or none. With `endpoint`
+    spans and metrics go to that OTLP/HTTP base URL, and `out`, if given, gets only the truth. The same
+    arguments give the same bytes. Raises `UsageError` for unknown or impossible parameters before anything is
+    written, `ExportError` where the endpoint does not take the data.
     """
     chosen = scenario if isinstance(scenario, Scenario) else scenarios.load(scenario)
     model, values = prepare(chosen, overrides=overrides or {})
@@ -74,7 +73,9 @@ def prepare(scenario: Scenario, *, overrides: Mapping[str, Any]) -> tuple[Model,
 
 
 def listed_parameters(scenario: Scenario) -> str:
-    """Every parameter with its value in the scenario, what it accepts, its meaning and its source, one a line."""
+    """Every parameter with its value in the scenario, what it accepts, its meaning and its source, one a
+    line.
+    """
     model, values = prepare(scenario, overrides={})
     table = (*model.parameters, *corruption.PARAMETERS)
     return "\n".join(
@@ -134,7 +135,7 @@ def _all_or_nothing(out: Path) -> Iterator[Path]:
         yield folder
         for name in FILES:
             if (folder / name).exists():
-                os.replace(folder / name, out / name)
+                (folder / name).replace(out / name)
         made = []
     finally:
         shutil.rmtree(folder, ignore_errors=True)

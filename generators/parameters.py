@@ -1,4 +1,4 @@
-"""Parameters of a workload model: one documented table, checked overrides, nearest names for typing errors."""
+"""Parameters of a workload model: one documented table, checked values, nearest names for typing errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Parameter:
     high: float = math.inf
     choices: tuple[str, ...] = ()
 
-    def parse(self, value: Any, *, where: str) -> Value:
+    def parse(self, value: object, *, where: str) -> Value:
         """`value`, a TOML value or text from the command line, as this parameter's type, in its range.
 
         Raises `UsageError` that names the parameter and what it accepts.
@@ -53,14 +53,14 @@ class Parameter:
         limits = f" from {self.low:g}" + ("" if math.isinf(self.high) else f" to {self.high:g}")
         return noun + limits
 
-    def _converted(self, value: Any) -> Value:
+    def _converted(self, value: object) -> Value:
         if isinstance(self.default, bool):
             return _truth_value(value)
         if isinstance(self.default, str):
             return str(value)
         if isinstance(value, bool):
             raise ValueError("a truth value is not a number")
-        number = float(value)
+        number = float(str(value))
         if isinstance(self.default, float):
             return number
         if number != int(number):
@@ -68,7 +68,7 @@ class Parameter:
         return int(number)
 
 
-def _truth_value(value: Any) -> bool:
+def _truth_value(value: object) -> bool:
     names = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
     if str(value).lower() not in names:
         raise ValueError("not a truth value")
@@ -78,7 +78,8 @@ def _truth_value(value: Any) -> bool:
 def resolve(table: Iterable[Parameter], values: Mapping[str, Any], *, where: str) -> Values:
     """The values of every parameter of `table`: `values` where given, else the defaults.
 
-    Raises `UsageError` for a name that the table does not have (with the nearest one) and for values out of range.
+    Raises `UsageError` for a name that the table does not have (with the nearest one) and for values out of
+    range.
     """
     known = {parameter.name: parameter for parameter in table}
     for name in values:

@@ -1,8 +1,9 @@
-"""The tables of docs/generators.md that come from code. `python -m generators.reference` writes them into the page."""
+"""The tables of docs/generators.md that come from code. `python -m generators.reference` writes them into the
+page.
+"""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from generators import corruption, scenarios
@@ -21,8 +22,13 @@ def scenario_table() -> str:
 
 def parameter_table(table: tuple[Parameter, ...]) -> str:
     """Every parameter: default, meaning, what it accepts, source."""
-    lines = [f"| `{one.name}` | {_default(one)} | {one.meaning} | {one.accepts()} | {one.source} |" for one in table]
-    return "\n".join(["| parameter | default | meaning | accepts | source |", "|---|---|---|---|---|", *lines])
+    lines = [
+        f"| `{one.name}` | {_default(one)} | {one.meaning} | {one.accepts()} | {one.source} |"
+        for one in table
+    ]
+    return "\n".join(
+        ["| parameter | default | meaning | accepts | source |", "|---|---|---|---|---|", *lines]
+    )
 
 
 def _default(parameter: Parameter) -> str:
@@ -30,15 +36,18 @@ def _default(parameter: Parameter) -> str:
 
 
 def with_tables(page: str) -> str:
-    """The page with its generated parts brought up to date; they stand between `<!-- name -->` and `<!-- end -->`."""
+    """The page with its generated parts brought up to date; they stand between `<!-- name -->` and `<!-- end
+    -->`.
+    """
     parts = {
         "scenarios": scenario_table(),
         "serving parameters": parameter_table(MODEL),
         "defects": parameter_table(corruption.PARAMETERS),
     }
     for name, text in parts.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        page = pattern.sub(lambda match, text=text: match[1] + text + "\n" + match[2], page)
+        head, rest = page.split(f"<!-- {name} -->\n", 1)
+        tail = rest.split("<!-- end -->", 1)[1]
+        page = f"{head}<!-- {name} -->\n{text}\n<!-- end -->{tail}"
     return page
 
 

@@ -35,6 +35,7 @@ from opentelemetry.trace import (
     SpanKind,
     StatusCode,
     TraceFlags,
+    Tracer,
     set_span_in_context,
 )
 
@@ -45,7 +46,7 @@ from tracekit.errors import TracekitError
 BATCH_SPANS = 512
 """Spans per export, the SDK's own default of a batch."""
 
-_KINDS = (None, SpanKind.INTERNAL, SpanKind.SERVER, SpanKind.CLIENT, SpanKind.PRODUCER, SpanKind.CONSUMER)
+_KINDS = (SpanKind.INTERNAL, SpanKind.SERVER, SpanKind.CLIENT, SpanKind.PRODUCER, SpanKind.CONSUMER)
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
@@ -120,7 +121,7 @@ def export_spans(emission: Emission, exporter: SpanExporter) -> None:
     ids = GivenIds()
     providers = [_provider(resource, exporter, ids) for resource in emission.resources]
     rows_of = [_rows(emission, group) for group in emission.groups]
-    tracers: dict[tuple[int, str], Any] = {}
+    tracers: dict[tuple[int, str], Tracer] = {}
     group_numbers, rows = emission.in_export_order()
     with _without_garbage_collection():
         for number, row in zip(group_numbers.tolist(), rows.tolist(), strict=True):
@@ -153,16 +154,16 @@ def _provider(resource: Mapping[str, Any], exporter: SpanExporter, ids: GivenIds
     return provider
 
 
-def _rows(emission: Emission, group: SpanGroup) -> Callable[[Any, GivenIds, int], None]:
+def _rows(emission: Emission, group: SpanGroup) -> Callable[[Tracer, GivenIds, int], None]:
     """A function that starts and ends the span in one row of a group."""
     high, low = emission.trace_high[group.trace].tolist(), emission.trace_low[group.trace].tolist()
     span_ids, parents = group.span_id.tolist(), group.parent_id.tolist()
     starts, ends = group.start_ns.tolist(), group.end_ns.tolist()
     names = group.name.tolist() if isinstance(group.name, np.ndarray) else [group.name] * len(group)
     statuses = None if group.status is None else group.status.tolist()
-    attributes, kind = _attribute_reader(group), _KINDS[group.kind]
+    attributes, kind = _attribute_reader(group), _KINDS[group.kind - 1]
 
-    def emit(tracer: Any, ids: GivenIds, row: int) -> None:
+    def emit(tracer: Tracer, ids: GivenIds, row: int) -> None:
         ids.trace_id, ids.span_id = high[row] << 64 | low[row], span_ids[row]
         context = None
         if parents[row]:
@@ -244,7 +245,7 @@ def _scopes(read: list[tuple[Series, int]], time_ns: int) -> list[ScopeMetrics]:
 
 def _metric(readings: list[tuple[Series, int]], time_ns: int) -> Metric:
     first = readings[0][0]
-    points = [_point(series, position, time_ns) for series, position in readings]
+    points: list[Any] = [_point(series, position, time_ns) for series, position in readings]
     if first.kind == "gauge":
         data: Any = Gauge(points)
     elif first.kind == "sum":

@@ -1,7 +1,7 @@
 """Random numbers by purpose: a draw added for one purpose never shifts those of another.
 
-A run and its counterfactual use the same seed, so the same request arrives at the same instant with the same size and
-the same luck in both; what differs between them is the fault.
+A run and its counterfactual use the same seed, so the same request arrives at the same instant with the same
+size and the same luck in both; what differs between them is the fault.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """The random generator of one purpose (`"arrivals"`, `"auth"`) under a seed; independent of all others."""
+    """The random generator of one purpose (`"arrivals"`, `"auth"`) under a seed, independent of others."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(purpose.encode())])))
 
 

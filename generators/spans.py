@@ -1,7 +1,7 @@
 """Spans as columns: what a dialect says, before it becomes SDK objects or Arrow tables.
 
-A `SpanGroup` holds spans of one name, scope and attribute set, one array element a span. Both ways out (the SDK's
-exporters, Arrow tables) read the same groups, so they carry the same content.
+A `SpanGroup` holds spans of one name, scope and attribute set, one array element a span. Both ways out (the
+SDK's exporters, Arrow tables) read the same groups, so they carry the same content.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Emission:
         return numbers[order], rows[order]
 
 
-def _taken(value: Any, rows: np.ndarray) -> Any:
+def _taken(value: Any, rows: np.ndarray) -> Any:  # noqa: ANN401 (columns, constants and nested parts)
     """The same selection in any part of a group."""
     if isinstance(value, np.ndarray):
         return value[rows]

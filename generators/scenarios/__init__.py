@@ -1,4 +1,4 @@
-"""Scenarios: small TOML files that say what happens, what a right answer says, and which parameters differ."""
+"""Scenarios: small TOML files that say what happens, what a right answer says, which parameters differ."""
 
 from __future__ import annotations
 

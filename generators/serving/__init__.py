@@ -1,1 +1,3 @@
-"""The serving model: clients, gateway, frontends, continuous-batching engines, streaming, and what goes wrong there."""
+"""The serving model: clients, gateway, frontends, continuous-batching engines, streaming, and what goes wrong
+there.
+"""

@@ -41,7 +41,9 @@ class Culprit:
 
 
 def culprits(values: Values) -> list[Culprit]:
-    """What is wrong in a run with these values, in the order of the parameter table; empty for a run without fault."""
+    """What is wrong in a run with these values, in the order of the parameter table; empty for a run without
+    fault.
+    """
     return [_culprit(parameter, values) for parameter in FAULT if is_wrong(parameter, values)]
 
 

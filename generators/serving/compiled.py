@@ -1,4 +1,6 @@
-"""How the functions of the simulation are compiled: called from compiled code only, so without wrappers for Python."""
+"""How the functions of the simulation are compiled: called from compiled code only, so without wrappers for
+Python.
+"""
 
 from __future__ import annotations
 
@@ -13,4 +15,5 @@ T = TypeVar("T")
 
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
     """Compile a function that only other compiled functions call; wrappers would double the compile time."""
-    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    # The stubs of numba do not know these options of its documentation.
+    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[call-overload,no-any-return]

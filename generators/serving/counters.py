@@ -1,4 +1,6 @@
-"""Counters of engines and gateway as metric series: vLLM's names for the engine, GenAI conventions for the gateway."""
+"""Counters of engines and gateway as metric series: vLLM's names for the engine, GenAI conventions for the
+gateway.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ GATEWAY_SCOPE = "gateway"
 
 TTFT_BOUNDS = (.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1., 2.5, 5., 7.5, 10.)  # fmt: skip
 """GenAI conventions, gen_ai.server.time_to_first_token."""
-DURATION_BOUNDS = (.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)  # fmt: skip
+DURATION_BOUNDS = (.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96,
+81.92)  # fmt: skip
 """GenAI conventions, gen_ai.server.request.duration."""
 VLLM_LATENCY_BOUNDS = (.3, .5, .8, 1., 1.5, 2., 2.5, 5., 10., 15., 20., 30., 40., 50., 60., 120.)  # fmt: skip
 """vLLM's request latency buckets, the first sixteen."""

@@ -1,9 +1,10 @@
-"""A continuous-batching engine: token budget, KV blocks, chunked prefill, preemption with recompute, speculation.
+"""A continuous-batching engine: token budget, KV blocks, chunked prefill, preemption with recompute,
+speculation.
 
-A request needs its prompt and the tokens generated so far in the KV cache before the next token can be sampled. A step
-brings it nearer by a chunk; when nothing is missing, the step yields a token. Decoding is a chunk of one token, so
-prefill, decode and recompute after preemption are one rule, as in vLLM's scheduler. Step time is
-`base + prefill tokens / throughput + decoding sequences x a + their context x b`.
+A request needs its prompt and the tokens generated so far in the KV cache before the next token can be
+sampled. A step brings it nearer by a chunk; when nothing is missing, the step yields a token. Decoding is a
+chunk of one token, so prefill, decode and recompute after preemption are one rule, as in vLLM's scheduler.
+Step time is `base + prefill tokens / throughput + decoding sequences x a + their context x b`.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def start_context(world: World, replica: int, request: int, now_ns: int) -> None
 
 @compiled
 def admit(world: World, replica: int, budget: int, now_ns: int) -> int:
-    """Move waiting requests into the batch while sequences, tokens and blocks allow; returns the budget left."""
+    """Move waiting requests into the batch while seats, tokens and blocks allow; returns the budget left."""
     place, size = world.replicas[replica], world.config.block_tokens
     usable, limit = usable_blocks(world, replica, now_ns), max_sequences(world, replica, now_ns)
     whole = not mixes_chunks(world, replica, now_ns)
@@ -209,7 +210,7 @@ def start_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
 
 @compiled
 def run_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
-    """Let the planned step take its time, and charge what prefill and the fault add to those who wait for it."""
+    """Let the planned step take its time; charge what prefill and the fault add to those who wait."""
     cost_ns, prefill_ns = step_cost_ns(world, replica)
     factor = world.fault.step_factor if is_struck(world, replica, now_ns) else 1.0
     duration_ns, extra_ns = int(cost_ns * factor), int(cost_ns * (factor - 1.0))
@@ -237,7 +238,8 @@ def acceptance(world: World, replica: int, now_ns: int) -> float:
 def accepted_drafts(row: Record, place: Record, drafts: int, accepted_share: float) -> int:
     """Draft tokens of one step that were accepted.
 
-    Fractions of a token are carried over to the next step, so that the mean is exact without a random number per step.
+    Fractions of a token are carried over to the next step, so that the mean is exact without a random number
+    per step.
     """
     row.credit += drafts * accepted_share
     accepted = min(int(row.credit), drafts)
@@ -265,7 +267,9 @@ def first_token(world: World, request: int, now_ns: int) -> None:
 
 @compiled
 def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> bool:
-    """Book a request's chunk of a finished step; returns whether its context was complete, so that tokens came."""
+    """Book a request's chunk of a finished step; returns whether its context was complete, so that tokens
+    came.
+    """
     if row.generated == 0:
         place.prompt_tokens += row.chunk
     row.context += row.chunk
@@ -288,3 +292,10 @@ def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> b
 def only_prefills(world: World, replica: int) -> bool:
     """Whether the replica only prefills, so that its requests go on elsewhere."""
     return world.replicas[replica].role == state.PREFILL
+
+
+@compiled
+def wake(world: World, heap: Heap, replica: int, now_ns: int) -> None:
+    """Start a step on a replica that is idle."""
+    if replica >= 0 and world.replicas[replica].is_up and not world.replicas[replica].busy:
+        start_step(world, heap, replica, now_ns)

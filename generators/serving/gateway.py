@@ -1,4 +1,4 @@
-"""What the gateway decides: who may pass, who waits, which replica serves, what to do when an attempt fails."""
+"""What the gateway decides: who may pass, who waits, which replica serves, what follows a failure."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def can_serve(world: World, replica: int, now_ns: int) -> bool:
 
 @compiled
 def least_assigned(world: World, first: int, last: int, now_ns: int) -> int:
-    """The replica with fewest requests among `first` to `last`, the lowest number on ties; NONE where none serves."""
+    """The replica with fewest requests among `first` to `last`, the lowest number on ties; NONE where none
+    serves.
+    """
     best = state.NONE
     for replica in range(first, last):
         place = world.replicas[replica]
@@ -99,7 +101,7 @@ def least_assigned(world: World, first: int, last: int, now_ns: int) -> int:
 
 @compiled
 def preferred(world: World, request: int, count: int) -> int:
-    """The replica that the router's rule names, dead or alive; NONE for the rule that looks at all of them."""
+    """The replica that the router's rule names, dead or alive; NONE for the rule that looks at all."""
     row, router = world.requests[request], world.config.router
     if router == ROUND_ROBIN:
         world.counters[TURN] += 1

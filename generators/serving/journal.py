@@ -1,12 +1,13 @@
 """The time line of each request, kept while it happens.
 
-A request is in exactly one stage at any time: `enter` closes the stage it leaves and opens the next, so its intervals
-tile the time from arrival to close without gap or overlap, in whole nanoseconds, by construction.
+A request is in exactly one stage at any time: `enter` closes the stage it leaves and opens the next, so its
+intervals tile the time from arrival to close without gap or overlap, in whole nanoseconds, by construction.
 """
 
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,15 @@ Heap = list[tuple[int, int, int, int, int]]
 def schedule(world: World, heap: Heap, time_ns: int, kind: int, subject: int, guard: int) -> None:
     """Add an event; events of the same instant happen in the order in which they were scheduled."""
     world.counters[ORDER] += 1
-    heapq.heappush(
-        heap, (np.int64(time_ns), world.counters[ORDER], np.int64(kind), np.int64(subject), np.int64(guard))
+    # One type for all events, whatever width the numbers came in.
+    event: Any = (
+        np.int64(time_ns),
+        world.counters[ORDER],
+        np.int64(kind),
+        np.int64(subject),
+        np.int64(guard),
     )
+    heapq.heappush(heap, event)
 
 
 @compiled

@@ -1,9 +1,10 @@
 """The event loop of the serving simulation, compiled.
 
-Why its own loop and not a process library: a request passes about ten events and shares hundreds of engine steps with
-others, and a run has to reach millions of requests. A binary heap of integer tuples over structured arrays, compiled,
-runs some hundred times as many events a second as one Python generator per process does (docs/generators.md has the
-figures), and integer nanoseconds stay exact. All random numbers are drawn before, so the loop itself is deterministic.
+Why its own loop and not a process library: a request passes about ten events and shares hundreds of engine
+steps with others, and a run has to reach millions of requests. A binary heap of integer tuples over
+structured arrays, compiled, runs some hundred times as many events a second as one Python generator per
+process does (docs/generators.md has the figures), and integer nanoseconds stay exact. All random numbers are
+drawn before, so the loop itself is deterministic.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pathlib import Path
 
 from numba import njit
 
-from generators.serving import engine, gateway, queues, stages, state
+from generators.serving import delivery, engine, failures, gateway, queues, stages, state
 from generators.serving.compiled import compiled
 from generators.serving.gateway import CLOSES, GIVES_UP, STAGE_ENDS, TIMES_OUT
-from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, record, schedule
+from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, schedule
 from generators.serving.state import EVENTS, LIVE, READINGS, World
 
 CRASHES = 5
@@ -99,11 +100,11 @@ def through_frontend(world: World, heap: Heap, request: int, now_ns: int) -> Non
     """Transit, tokeniser, hand-over, grammar; then the engine's queue. KV transfers end here too."""
     row = world.requests[request]
     if row.stage == stages.KV_BOOTSTRAP:
-        start_transfer(world, heap, request, now_ns)
+        delivery.start_transfer(world, heap, request, now_ns)
     elif row.stage == stages.KV_TRANSFER:
-        finish_transfer(world, heap, request, now_ns)
+        delivery.finish_transfer(world, heap, request, now_ns)
     elif not world.replicas[row.replica].is_up:
-        lose(world, heap, request, now_ns)
+        failures.lose(world, heap, request, now_ns)
     elif row.stage == stages.NET_DISPATCH:
         tokenise(world, heap, request, now_ns)
     elif row.stage == stages.FE_PREPROCESS:
@@ -140,174 +141,7 @@ def reach_engine(world: World, heap: Heap, request: int, now_ns: int) -> None:
     row.queued_ns = now_ns
     enter(world, request, stages.ENG_QUEUE, now_ns)
     queues.push(world, row.replica, request)
-    wake(world, heap, row.replica, now_ns)
-
-
-@compiled
-def wake(world: World, heap: Heap, replica: int, now_ns: int) -> None:
-    """Start a step on a replica that is idle."""
-    if replica >= 0 and world.replicas[replica].is_up and not world.replicas[replica].busy:
-        engine.start_step(world, heap, replica, now_ns)
-
-
-@compiled
-def step_ended(world: World, heap: Heap, replica: int, now_ns: int) -> None:
-    """Book a finished step, then start the next one."""
-    place, requests, batch = world.replicas[replica], world.requests, world.batches[replica]
-    place.busy = False
-    place.busy_ns += now_ns - place.step_start_ns
-    place.steps += 1
-    drafts, accepted_share = world.config.spec_tokens, engine.acceptance(world, replica, now_ns)
-    for position in range(place.running - 1, -1, -1):
-        row = requests[batch[position]]
-        if row.chunk > 0 and engine.advance(row, place, drafts, accepted_share):
-            # Most decode steps change nothing but the count of tokens.
-            if row.stage != stages.ENG_DECODE or row.generated >= row.output_tokens:
-                tokens_ready(world, heap, replica, batch[position], now_ns)
-    engine.start_step(world, heap, replica, now_ns)
-
-
-@compiled
-def tokens_ready(world: World, heap: Heap, replica: int, request: int, now_ns: int) -> None:
-    """A step gave tokens: the first, the last, or the sign that a prompt can go to its decode replica."""
-    row = world.requests[request]
-    if engine.only_prefills(world, replica) and row.generated < row.output_tokens:
-        hand_over(world, heap, request, now_ns)
-        return
-    if row.attempt_first_ns < 0:
-        row.attempt_first_ns = now_ns
-    if row.engine_first_ns < 0:
-        engine.first_token(world, request, now_ns)
-    elif row.stage == stages.ENG_RECOMPUTE:
-        enter(world, request, stages.ENG_DECODE, now_ns)
-    if row.generated >= row.output_tokens:
-        finish(world, heap, replica, request, now_ns)
-
-
-@compiled
-def finish(world: World, heap: Heap, replica: int, request: int, now_ns: int) -> None:
-    """The last token leaves the engine; the response closes when the client has read it."""
-    row = world.requests[request]
-    row.engine_last_ns = now_ns
-    world.replicas[replica].finished += 1
-    gateway.detach(world, request)
-    detok_ns = drawn_ns(world, request, stages.OUT_DETOK, now_ns)
-    enter(world, request, stages.OUT_DETOK, now_ns)
-    enter(world, request, stages.OUT_STREAM, now_ns + detok_ns)
-    record(
-        world,
-        request,
-        stages.OUT_STREAM,
-        now_ns + detok_ns + drawn_ns(world, request, stages.OUT_STREAM, now_ns),
-    )
-    row.last_ns = row.since_ns
-    drained_ns = row.first_ns + row.output_tokens * read_ns(world, request)
-    close(world, request, state.OK, 200, max(row.last_ns, drained_ns))
-    if world.config.max_inflight > 0:
-        schedule(world, heap, row.close_ns, CLOSES, request, 0)
-
-
-@compiled
-def read_ns(world: World, request: int) -> int:
-    """Time that the client needs to take one token off the wire."""
-    row = world.requests[request]
-    if is_active(world, row.arrival_ns) and row.fault_read_ns > row.read_ns:
-        without_ns = max(row.last_ns, row.first_ns + row.output_tokens * row.read_ns)
-        extra_ns = row.first_ns + row.output_tokens * row.fault_read_ns - without_ns
-        world.injected[request, stages.OUT_STREAM] += max(extra_ns, 0)
-        return row.fault_read_ns
-    return row.read_ns
-
-
-@compiled
-def hand_over(world: World, heap: Heap, request: int, now_ns: int) -> None:
-    """Prefill is done here: leave the batch, keep the blocks, and shake hands with a decode replica."""
-    row = world.requests[request]
-    blocks = row.blocks
-    queues.leave(world, row.replica, request)
-    row.blocks = blocks
-    world.replicas[row.replica].used_blocks += blocks
-    row.held = state.IN_TRANSFER
-    gateway.spend(world, heap, request, stages.KV_BOOTSTRAP, now_ns)
-
-
-@compiled
-def start_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
-    """Send the KV blocks over the replica's link, one transfer after the other."""
-    row = world.requests[request]
-    enter(world, request, stages.KV_TRANSFER, now_ns)
-    place = world.replicas[row.replica]
-    base_ns = int(row.prompt_tokens * world.config.transfer_ns_per_token)
-    factor = world.fault.link_factor if is_struck(world, row.replica, now_ns) else 1.0
-    world.injected[request, stages.KV_TRANSFER] += int(base_ns * factor) - base_ns
-    place.link_free_ns = max(now_ns, place.link_free_ns) + int(base_ns * factor)
-    place.transferred_bytes += row.prompt_tokens * world.config.kv_bytes_per_token
-    schedule(world, heap, place.link_free_ns, STAGE_ENDS, request, row.attempt)
-
-
-@compiled
-def finish_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
-    """The blocks have arrived: wait for a place in the decode replica's batch."""
-    row = world.requests[request]
-    decode = gateway.least_assigned(world, world.config.first_decode_replica, world.replicas.shape[0], now_ns)
-    if decode < 0:
-        lose(world, heap, request, now_ns)
-        return
-    prefill_replica = gateway.detach(world, request)
-    enter(world, request, stages.ENG_DECODE_WAIT, now_ns)
-    world.replicas[decode].assigned += 1
-    row.decode_replica, row.is_assigned = decode, True
-    queues.push(world, decode, request)
-    wake(world, heap, decode, now_ns)
-    wake(world, heap, prefill_replica, now_ns)
-
-
-@compiled
-def lose(world: World, heap: Heap, request: int, now_ns: int) -> None:
-    """The replica is dead: move the request elsewhere once that is noticed, or fail it."""
-    row = world.requests[request]
-    gateway.detach(world, request)
-    if row.migrations >= world.config.max_migrations:
-        gateway.end(world, heap, request, state.FAILED, 502, now_ns)
-        return
-    row.migrations += 1
-    gateway.repeat(world, heap, request, world.fault.detect_ns, now_ns)
-
-
-@compiled
-def crash(world: World, heap: Heap, replica: int, now_ns: int) -> None:
-    """The replica dies with everything that it holds."""
-    place = world.replicas[replica]
-    place.is_up, place.busy = False, False
-    place.epoch += 1
-    while place.running > 0:
-        lose(world, heap, world.batches[replica, place.running - 1], now_ns)
-    while place.head >= 0:
-        lose(world, heap, place.head, now_ns)
-
-
-@compiled
-def give_up(world: World, heap: Heap, request: int, now_ns: int) -> None:
-    """The client leaves: 499, and the engine stops working for it."""
-    if world.requests[request].held == state.CLOSED:
-        return
-    replica = gateway.detach(world, request)
-    gateway.end(world, heap, request, state.ABORTED, 499, now_ns)
-    wake(world, heap, replica, now_ns)
-
-
-@compiled
-def time_out(world: World, heap: Heap, request: int, now_ns: int) -> None:
-    """The attempt has no first token in time: try again, or fail with 504."""
-    row = world.requests[request]
-    if row.held == state.CLOSED or row.engine_first_ns >= 0:
-        return
-    replica = gateway.detach(world, request)
-    if row.attempt + 1 < world.config.max_attempts:
-        gateway.repeat(world, heap, request, world.config.backoff_ns, now_ns)
-    else:
-        gateway.end(world, heap, request, state.FAILED, 504, now_ns)
-    wake(world, heap, replica, now_ns)
+    engine.wake(world, heap, row.replica, now_ns)
 
 
 @compiled
@@ -324,28 +158,46 @@ def read_counters(world: World, heap: Heap, now_ns: int) -> None:
 
 
 @compiled
+def is_current(world: World, request: int, attempt: int) -> bool:
+    """Whether an event of this attempt still concerns the request."""
+    row = world.requests[request]
+    return row.attempt == attempt and row.held != state.CLOSED
+
+
+@compiled
 def handle(world: World, heap: Heap, event: tuple[int, int, int, int, int]) -> None:
     """Let one event happen, unless its request or replica has moved on since it was scheduled."""
     now_ns, _, kind, subject, guard = event
-    if kind == engine.STEP_ENDS:
-        if world.replicas[subject].epoch == guard:
-            step_ended(world, heap, subject, now_ns)
-    elif kind == STAGE_ENDS or kind == TIMES_OUT:
-        if world.requests[subject].attempt == guard and world.requests[subject].held != state.CLOSED:
-            if kind == STAGE_ENDS:
-                stage_ended(world, heap, subject, now_ns)
-            else:
-                time_out(world, heap, subject, now_ns)
-    elif kind == GIVES_UP:
-        give_up(world, heap, subject, now_ns)
-    elif kind == CLOSES:
-        gateway.release_slot(world, heap, subject, now_ns)
+    if kind in (STAGE_ENDS, TIMES_OUT, GIVES_UP, CLOSES):
+        handle_request(world, heap, kind, subject, guard, now_ns)
     elif kind == READS_COUNTERS:
         read_counters(world, heap, now_ns)
-    elif kind == CRASHES:
-        crash(world, heap, subject, now_ns)
     else:
-        world.replicas[subject].is_up = True
+        handle_replica(world, heap, kind, subject, guard, now_ns)
+
+
+@compiled
+def handle_request(world: World, heap: Heap, kind: int, request: int, attempt: int, now_ns: int) -> None:
+    """An event of one request."""
+    if kind == STAGE_ENDS and is_current(world, request, attempt):
+        stage_ended(world, heap, request, now_ns)
+    elif kind == TIMES_OUT and is_current(world, request, attempt):
+        failures.time_out(world, heap, request, now_ns)
+    elif kind == GIVES_UP:
+        failures.give_up(world, heap, request, now_ns)
+    elif kind == CLOSES:
+        gateway.release_slot(world, heap, request, now_ns)
+
+
+@compiled
+def handle_replica(world: World, heap: Heap, kind: int, replica: int, epoch: int, now_ns: int) -> None:
+    """An event of one replica."""
+    if kind == engine.STEP_ENDS and world.replicas[replica].epoch == epoch:
+        delivery.step_ended(world, heap, replica, now_ns)
+    elif kind == CRASHES:
+        failures.crash(world, heap, replica, now_ns)
+    elif kind == RECOVERS:
+        world.replicas[replica].is_up = True
 
 
 @compiled
@@ -360,11 +212,16 @@ def start_events(world: World) -> Heap:
     return heap
 
 
+_COMPILED_SOURCES = (
+    "compiled", "delivery", "engine", "failures", "gateway", "journal", "loop", "queues", "stages", "state",
+)  # fmt: skip
+
+
 def _source_digest() -> int:
-    """A number that changes with the source of any compiled function of this model."""
+    """A number that changes with the source of any compiled function."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).resolve().parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    for name in _COMPILED_SOURCES:
+        digest.update((Path(__file__).resolve().parent / f"{name}.py").read_bytes())
     return int.from_bytes(digest.digest()[:7])
 
 

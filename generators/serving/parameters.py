@@ -1,9 +1,9 @@
 """Every parameter of the serving model with its default and where the default comes from.
 
-Sources: Azure 2023 and Mooncake traces (lengths, arrivals, prefix reuse), vLLM's defaults (engine limits), a roofline
-of an 8B model on one H100 (step times), arithmetic on bytes and bandwidth (KV transfer). `assumption` marks the rest.
-`fault.*` is neutral by default: a scenario's counterfactual is the same run with these back at their defaults.
-`change.*` moves load or mix without any fault.
+Sources: Azure 2023 and Mooncake traces (lengths, arrivals, prefix reuse), vLLM's defaults (engine
+limits), a roofline of an 8B model on one H100 (step times), arithmetic on bytes and bandwidth (KV
+transfer). `assumption` marks the rest. `fault.*` is neutral by default: a counterfactual is the same run
+with these at their defaults. `change.*` moves load or mix without any fault.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ VLLM = "vLLM default"
 ROOFLINE = "roofline of an 8B model on one H100"
 
 DELAYED_STAGES = (
-    "gw.ingress", "gw.auth", "gw.ratelimit", "gw.cache", "gw.guardrail", "gw.route", "net.dispatch", "fe.preprocess",
+    "gw.ingress", "gw.auth", "gw.ratelimit", "gw.cache", "gw.guardrail", "gw.route", "net.dispatch",
+    "fe.preprocess",
     "fe.dispatch", "eng.grammar", "kv.bootstrap", "out.detok", "out.stream",
 )  # fmt: skip
 ROUTERS = ("round_robin", "least_requests", "random", "two_choices", "tenant_hash")
@@ -234,7 +235,8 @@ def without_fault(values: Values) -> Values:
 
 
 SHAPES = {
-    "fault.start_s", "fault.duration_s", "fault.replica", "fault.delay_stage", "fault.delay_sigma", "fault.delay_share",
+    "fault.start_s", "fault.duration_s", "fault.replica", "fault.delay_stage", "fault.delay_sigma",
+    "fault.delay_share",
     "fault.slow_reader_tokens_per_s", "fault.abort_patience_median_s", "fault.detect_ms",
 }  # fmt: skip
 """Parameters that shape a fault but do not make one."""
@@ -259,12 +261,16 @@ def _conflicts(values: Values) -> list[tuple[bool, str]]:
     usable = int(values["engine.kv_tokens"]) * float(values["fault.kv_factor"])
     prefill, decode = int(values["disagg.prefill_replicas"]), int(values["disagg.decode_replicas"])
     return [
-        (usable < longest, f"the longest request needs {longest} tokens of KV cache, engine.kv_tokens x fault.kv_factor "
-         f"leaves {usable:.0f}; raise them or lower requests.input_max_tokens, .long_max_tokens, .output_max_tokens"),
+        (usable < longest, f"the longest request needs {longest} tokens of KV cache, engine.kv_tokens x "
+         f"fault.kv_factor leaves {usable:.0f}; raise them or lower requests.input_max_tokens, "
+         ".long_max_tokens, .output_max_tokens"),
         (has_fault(values) and float(values["fault.start_s"]) >= float(values["run.duration_s"]),
-         f"the fault starts at {values['fault.start_s']} s, after the run of {values['run.duration_s']} s; lower fault.start_s"),
-        ((prefill == 0) != (decode == 0), "disagg.prefill_replicas and disagg.decode_replicas go together: set both"),
-        (int(values["fault.replica"]) >= sum(replicas(values)), f"fault.replica {values['fault.replica']} does not exist; "
+         f"the fault starts at {values['fault.start_s']} s, after the run of {values['run.duration_s']} s; "
+         "lower fault.start_s"),
+        ((prefill == 0) != (decode == 0),
+         "disagg.prefill_replicas and disagg.decode_replicas go together: set both"),
+        (int(values["fault.replica"]) >= sum(replicas(values)),
+         f"fault.replica {values['fault.replica']} does not exist; "
          f"there are replicas 0 to {sum(replicas(values)) - 1}"),
         (int(values["engine.max_num_batched_tokens"]) < int(values["engine.max_num_seqs"]),
          "engine.max_num_batched_tokens is below engine.max_num_seqs: a full batch could not decode"),

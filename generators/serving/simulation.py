@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,7 +24,9 @@ class Run:
     requests: np.ndarray
     """One row a request in order of arrival (`state.REQUEST`)."""
     intervals: np.ndarray
-    """Who was in which stage when (`state.INTERVAL`), ordered by request and start; they tile each request's time."""
+    """Who was in which stage when (`state.INTERVAL`), ordered by request and start; they tile each request's
+    time.
+    """
     durations_ns: np.ndarray
     """Drawn durations: one row a request, one column a stage."""
     injected_ns: np.ndarray
@@ -33,6 +36,20 @@ class Run:
     """State of each replica (columns) at each reading time (rows), `state.REPLICA`."""
     events: int
     """Events that the simulation handled."""
+
+
+def slices(run: Run, *, requests_each: int) -> Iterator[Run]:
+    """The run cut into runs of so many requests in order of arrival, without its counter readings."""
+    for first in range(0, run.requests.size, requests_each):
+        last = min(first + requests_each, run.requests.size)
+        start, end = np.searchsorted(run.intervals["request"], [first, last])
+        intervals = run.intervals[start:end].copy()
+        intervals["request"] -= first
+        part = slice(first, last)
+        yield replace(
+            run, requests=run.requests[part], intervals=intervals, durations_ns=run.durations_ns[part],
+            injected_ns=run.injected_ns[part],
+        )  # fmt: skip
 
 
 def simulate(values: Values, *, seed: int) -> Run:
@@ -48,7 +65,9 @@ def simulate(values: Values, *, seed: int) -> Run:
 
 
 def _sizes_needed(world: World) -> tuple[int, int, bool]:
-    """Rows that the log and the readings needed, and whether they had them: else the run is repeated with room."""
+    """Rows that the log and the readings needed, and whether they had them: else the run is repeated with
+    room.
+    """
     rows, readings = int(world.counters[state.INTERVALS]), int(world.counters[state.READINGS])
     return rows, readings, rows <= world.log.size and readings <= world.reading_times.size
 
@@ -58,7 +77,8 @@ def _run(values: Values, world: World, events: int) -> Run:
     order = np.argsort(intervals["request"], kind="stable")
     count = int(world.counters[state.READINGS])
     return Run(
-        values, world.requests, intervals[order], world.durations, world.injected, world.reading_times[:count],
+        values, world.requests, intervals[order], world.durations, world.injected,
+        world.reading_times[:count],
         world.readings[:count], events,
     )  # fmt: skip
 
@@ -73,9 +93,11 @@ def _world(values: Values, requests: np.ndarray, durations: np.ndarray, *, rows:
     tenants["bucket"] = config.quota_burst
     return World(
         requests=requests, durations=durations, replicas=_replicas(values),
-        batches=np.zeros((count, config.max_num_seqs), np.int64), tenants=tenants, log=np.zeros(rows, state.INTERVAL),
+        batches=np.zeros((count, config.max_num_seqs), np.int64), tenants=tenants, log=np.zeros(rows,
+        state.INTERVAL),
         reading_times=np.zeros(readings, np.int64), readings=np.zeros((readings, count), state.REPLICA),
-        injected=np.zeros((requests.size, stages.COUNT), np.int64), counters=counters, config=config, fault=_fault(values),
+        injected=np.zeros((requests.size, stages.COUNT), np.int64), counters=counters, config=config,
+        fault=_fault(values),
     )  # fmt: skip
 
 

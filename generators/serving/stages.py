@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 NAMES = (
-    "gw.ingress", "gw.auth", "gw.ratelimit", "gw.cache", "gw.guardrail", "gw.queue", "gw.route", "net.dispatch",
+    "gw.ingress", "gw.auth", "gw.ratelimit", "gw.cache", "gw.guardrail", "gw.queue", "gw.route",
+    "net.dispatch",
     "fe.preprocess", "fe.dispatch", "eng.grammar", "eng.queue", "eng.prefill", "kv.bootstrap", "kv.transfer",
     "eng.decode_wait", "eng.decode", "eng.preempt_wait", "eng.recompute", "out.detok", "out.stream", "retry",
 )  # fmt: skip
@@ -17,7 +18,8 @@ COUNT = len(NAMES)
 CODES = {name: code for code, name in enumerate(NAMES)}
 
 DRAWN = (
-    GW_INGRESS, GW_AUTH, GW_RATELIMIT, GW_CACHE, GW_GUARDRAIL, GW_ROUTE, NET_DISPATCH, FE_PREPROCESS, FE_DISPATCH,
+    GW_INGRESS, GW_AUTH, GW_RATELIMIT, GW_CACHE, GW_GUARDRAIL, GW_ROUTE, NET_DISPATCH, FE_PREPROCESS,
+    FE_DISPATCH,
     ENG_GRAMMAR, KV_BOOTSTRAP, OUT_DETOK, OUT_STREAM,
 )  # fmt: skip
 """Stages whose duration is drawn for each request before the simulation starts."""

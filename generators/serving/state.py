@@ -1,7 +1,7 @@
 """The arrays that the simulation works on: requests, replicas, the log of intervals, counter readings.
 
-All times are int64 nanoseconds since the start of the run. Structured arrays, so that compiled code reads like a model;
-numbers that functions pass around are all int64, so that each function is compiled once.
+All times are int64 nanoseconds since the start of the run. Structured arrays, so that compiled code reads
+like a model; numbers that functions pass around are all int64, so that each function is compiled once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ NONE = -1
 
 REQUEST = np.dtype([
     # Drawn before the run.
-    ("arrival_ns", "i8"), ("tenant", "i8"), ("prompt_tokens", "i8"), ("output_tokens", "i8"), ("hit_tokens", "i8"),
+    ("arrival_ns", "i8"), ("tenant", "i8"), ("prompt_tokens", "i8"), ("output_tokens", "i8"), ("hit_tokens",
+    "i8"),
     ("patience_ns", "i8"), ("fault_patience_ns", "i8"), ("read_ns", "i8"), ("fault_read_ns", "i8"),
-    ("delay_ns", "i8"), ("route_draw", "f8"), ("route_draw_2", "f8"), ("pin_draw", "f8"), ("is_cache_hit", "b1"),
+    ("delay_ns", "i8"), ("route_draw", "f8"), ("route_draw_2", "f8"), ("pin_draw", "f8"), ("is_cache_hit",
+    "b1"),
     # Where it is now.
-    ("stage", "i8"), ("since_ns", "i8"), ("attempt", "i8"), ("held", "i8"), ("replica", "i8"), ("decode_replica", "i8"),
-    ("next", "i8"), ("context", "i8"), ("generated", "i8"), ("chunk", "i8"), ("blocks", "i8"), ("credit", "f8"),
+    ("stage", "i8"), ("since_ns", "i8"), ("attempt", "i8"), ("held", "i8"), ("replica", "i8"),
+    ("decode_replica", "i8"),
+    ("next", "i8"), ("context", "i8"), ("generated", "i8"), ("chunk", "i8"), ("blocks", "i8"), ("credit",
+    "f8"),
     ("has_slot", "b1"), ("is_assigned", "b1"), ("migrations", "i8"),
     # What came of it.
     ("outcome", "i8"), ("status", "i8"), ("good_attempt", "i8"), ("frontend_ns", "i8"), ("queued_ns", "i8"),
@@ -38,15 +42,19 @@ REQUEST = np.dtype([
 ])  # fmt: skip
 
 INSTANTS = (
-    "frontend_ns", "queued_ns", "scheduled_ns", "engine_first_ns", "attempt_first_ns", "first_ns", "engine_last_ns",
+    "frontend_ns", "queued_ns", "scheduled_ns", "engine_first_ns", "attempt_first_ns", "first_ns",
+    "engine_last_ns",
     "last_ns", "close_ns",
 )  # fmt: skip
 """Fields of a request that are instants, NONE until they come."""
 
 REPLICA = np.dtype([
-    ("role", "i8"), ("busy", "b1"), ("is_up", "b1"), ("epoch", "i8"), ("running", "i8"), ("waiting", "i8"), ("head", "i8"),
-    ("tail", "i8"), ("assigned", "i8"), ("used_blocks", "i8"), ("frontend_free_ns", "i8"), ("link_free_ns", "i8"),
-    ("step_start_ns", "i8"), ("busy_ns", "i8"), ("steps", "i8"), ("preemptions", "i8"), ("prompt_tokens", "i8"),
+    ("role", "i8"), ("busy", "b1"), ("is_up", "b1"), ("epoch", "i8"), ("running", "i8"), ("waiting", "i8"),
+    ("head", "i8"),
+    ("tail", "i8"), ("assigned", "i8"), ("used_blocks", "i8"), ("frontend_free_ns", "i8"), ("link_free_ns",
+    "i8"),
+    ("step_start_ns", "i8"), ("busy_ns", "i8"), ("steps", "i8"), ("preemptions", "i8"), ("prompt_tokens",
+    "i8"),
     ("cached_tokens", "i8"), ("queried_tokens", "i8"), ("generation_tokens", "i8"), ("finished", "i8"),
     ("drafted", "i8"), ("accepted", "i8"), ("rejected", "i8"), ("transferred_bytes", "i8"),
 ])  # fmt: skip
@@ -54,7 +62,8 @@ REPLICA = np.dtype([
 TENANT = np.dtype([("bucket", "f8"), ("refilled_ns", "i8")])
 
 INTERVAL = np.dtype([
-    ("request", "i4"), ("attempt", "i2"), ("stage", "i2"), ("replica", "i4"), ("start_ns", "i8"), ("end_ns", "i8"),
+    ("request", "i4"), ("attempt", "i2"), ("stage", "i2"), ("replica", "i4"), ("start_ns", "i8"), ("end_ns",
+    "i8"),
 ])  # fmt: skip
 
 # Counters that the simulation keeps in one small array.

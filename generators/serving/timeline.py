@@ -1,4 +1,6 @@
-"""What really happened to each request, from the intervals of a run: nanoseconds by window and stage, attempts."""
+"""What really happened to each request, from the intervals of a run: nanoseconds by window and stage,
+attempts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from generators.serving import stages, state
 from generators.serving.simulation import Run
 
 WINDOWS = ("ttft", "decode", "after", "e2e")
-"""Before the first token, first to last token, after the last token; `e2e` for requests that never had a token."""
+"""Before the first token, first to last token, after the last token; `e2e` for requests that never had a
+token.
+"""
 
 UPSTREAM = tuple(range(stages.NET_DISPATCH, stages.RETRY))
 """Stages between sending a request to a replica and its last token at the gateway."""
@@ -47,7 +51,9 @@ def stage_ns(run: Run) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Attempts:
-    """Every attempt that was sent to a replica, one array element an attempt, in order of request and attempt."""
+    """Every attempt that was sent to a replica, one array element an attempt, in order of request and
+    attempt.
+    """
 
     request: np.ndarray
     attempt: np.ndarray

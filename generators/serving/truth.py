@@ -1,4 +1,6 @@
-"""The truth of a serving run: exact time per request, window and stage, beside the same requests without the fault."""
+"""The truth of a serving run: exact time per request, window and stage, beside the same requests without the
+fault.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def _units(run: Run, other: Run, emission: Emission) -> list[dict[str, Any]]:
     instants = {name: _instants(run.requests[field], origin_ns) for name, field in _INSTANTS.items()}
     units = []
     for row, trace_id in enumerate(ids):
-        unit = {"trace_id": trace_id, "outcome": state.OUTCOMES[columns["outcome"][row]]}
+        unit: dict[str, Any] = {"trace_id": trace_id, "outcome": state.OUTCOMES[columns["outcome"][row]]}
         unit |= {name: values[row] for name, values in (instants | columns).items() if name != "outcome"}
         unit["stages_ns"] = {
             name: _named(parts[row, number])
@@ -78,7 +80,8 @@ _INSTANTS = {
     "end_ns": "close_ns",
 }
 _COPIED = (
-    "outcome", "status", "tenant", "prompt_tokens", "output_tokens", "generated", "cached_tokens", "attempt", "replica",
+    "outcome", "status", "tenant", "prompt_tokens", "output_tokens", "generated", "cached_tokens", "attempt",
+    "replica",
     "decode_replica", "preemptions", "migrations", "stall_ns",
 )  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""What the clients do, drawn before the simulation: arrivals, sizes, patience, and how long fixed stages take."""
+"""What the clients do, drawn before the simulation: arrivals, sizes, patience, and how long fixed stages
+take.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ NS_PER_S = 1_000_000_000
 
 
 def draw(values: Values, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The requests of a run in order of arrival, and their durations in ns (one row a request, one column a stage).
+    """The requests of a run in order of arrival, and their durations in ns (one row a request, one column a
+    stage).
 
     Each purpose has its own random stream, so no parameter shifts the draws of another purpose.
     """
@@ -29,8 +32,8 @@ def draw(values: Values, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def arrival_times_ns(values: Values, *, seed: int) -> np.ndarray:
     """Arrival times since the start of the run, ascending (int64 ns).
 
-    A renewal process (gamma or exponential gaps) or an on/off process runs on a clock that a change of load speeds up:
-    the times are those at which the integral of the rate reaches the renewals.
+    A renewal process (gamma or exponential gaps) or an on/off process runs on a clock that a change of load
+    speeds up: the times are those at which the integral of the rate reaches the renewals.
     """
     total = _load_integral(values, np.array([float(values["run.duration_s"])]))[0]
     expected = total * float(values["clients.rate_per_s"])
@@ -184,12 +187,18 @@ def _medians(values: Values) -> dict[int, tuple[float, float]]:
     """Median in ms and sigma of every stage of drawn duration."""
     gateway, network = float(values["gateway.sigma"]), float(values["network.sigma"])
     names = {
-        stages.GW_INGRESS: ("gateway.ingress_median_ms", gateway), stages.GW_AUTH: ("gateway.auth_median_ms", gateway),
-        stages.GW_RATELIMIT: ("gateway.ratelimit_median_ms", gateway), stages.GW_CACHE: ("gateway.cache_median_ms", gateway),
-        stages.GW_GUARDRAIL: ("gateway.guardrail_median_ms", gateway), stages.GW_ROUTE: ("gateway.route_median_ms", gateway),
-        stages.NET_DISPATCH: ("network.dispatch_median_ms", network), stages.OUT_STREAM: ("network.return_median_ms", network),
-        stages.FE_PREPROCESS: ("frontend.template_ms", 0.1), stages.FE_DISPATCH: ("frontend.dispatch_median_ms", 0.3),
-        stages.OUT_DETOK: ("frontend.detok_median_ms", 0.4), stages.ENG_GRAMMAR: ("requests.grammar_median_ms", 0.5),
+        stages.GW_INGRESS: ("gateway.ingress_median_ms", gateway), stages.GW_AUTH: ("gateway.auth_median_ms",
+        gateway),
+        stages.GW_RATELIMIT: ("gateway.ratelimit_median_ms", gateway),
+        stages.GW_CACHE: ("gateway.cache_median_ms", gateway),
+        stages.GW_GUARDRAIL: ("gateway.guardrail_median_ms", gateway),
+        stages.GW_ROUTE: ("gateway.route_median_ms", gateway),
+        stages.NET_DISPATCH: ("network.dispatch_median_ms", network),
+        stages.OUT_STREAM: ("network.return_median_ms", network),
+        stages.FE_PREPROCESS: ("frontend.template_ms", 0.1),
+        stages.FE_DISPATCH: ("frontend.dispatch_median_ms", 0.3),
+        stages.OUT_DETOK: ("frontend.detok_median_ms", 0.4),
+        stages.ENG_GRAMMAR: ("requests.grammar_median_ms", 0.5),
         stages.KV_BOOTSTRAP: ("disagg.bootstrap_median_ms", 0.3),
     }  # fmt: skip
     return {stage: (float(values[name]), sigma) for stage, (name, sigma) in names.items()}

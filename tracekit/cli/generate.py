@@ -5,28 +5,44 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracekit import queries
 from tracekit.errors import UsageError
 
+if TYPE_CHECKING:
+    from generators.scenarios import Scenario
+
 
 @click.command()
 @click.argument("scenario", required=False, metavar="SCENARIO")
-@click.option("--list", "wants_list", is_flag=True, help="Explain every scenario, or every parameter of SCENARIO.")
+@click.option(
+    "--list", "wants_list", is_flag=True, help="Explain every scenario, or every parameter of SCENARIO."
+)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the files.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter; may be repeated.")
-@click.option("--endpoint", metavar="URL", help="Send to this OTLP/HTTP endpoint instead of writing the telemetry.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes."
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter; may be repeated."
+)
+@click.option(
+    "--endpoint", metavar="URL", help="Send to this OTLP/HTTP endpoint instead of writing the telemetry."
+)
 def generate(
-    scenario: str | None, wants_list: bool, out: Path | None, seed: int, settings: tuple[str, ...], endpoint: str | None
+    scenario: str | None,
+    wants_list: bool,
+    out: Path | None,
+    seed: int,
+    settings: tuple[str, ...],
+    endpoint: str | None,
 ) -> None:
     """Make the telemetry of a workload whose truth is known.
 
-    SCENARIO is a name from --list or a TOML file of the same form. The folder gets traces.jsonl, metrics.jsonl and
-    truth.json: what was injected, and the same run without it.
+    SCENARIO is a name from --list or a TOML file of the same form. The folder gets traces.jsonl,
+    metrics.jsonl and truth.json: what was injected, and the same run without it.
 
     \b
     Examples:
@@ -57,7 +73,9 @@ def _generator() -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("opentelemetry"):
             raise
-        raise UsageError(f"generating needs {error.name}: install tracekit-stages with its extra 'generate'") from error
+        raise UsageError(
+            f"generating needs {error.name}: install tracekit-stages with its extra 'generate'"
+        ) from error
     return run
 
 
@@ -72,13 +90,17 @@ def _listing(scenario: str | None) -> str:
     return listed_parameters(scenarios.load(scenario))
 
 
-def _paragraph(scenario: Any) -> str:
-    lines = (f"{scenario.name} ({scenario.model}): {scenario.title}", scenario.what_happens, f"Right answer: {scenario.right_answer}")
+def _paragraph(scenario: Scenario) -> str:
+    lines = (
+        f"{scenario.name} ({scenario.model}): {scenario.title}",
+        scenario.what_happens,
+        f"Right answer: {scenario.right_answer}",
+    )
     return "\n".join([lines[0], *(click.wrap_text(line, 100, "    ", "    ") for line in lines[1:])])
 
 
 def _make_importable() -> None:
-    """Put the folder that holds `generators` on the import path: the checkout, or the wheel's bundled files."""
+    """Put the folder that holds `generators` on the import path: the checkout or the wheel's files."""
     parent = str(queries.folder("generators").parent)
     if parent not in sys.path:
         sys.path.append(parent)

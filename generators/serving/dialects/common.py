@@ -30,12 +30,14 @@ GATEWAY = 0
 """The gateway's place in the list of resources; replica k stands at k + 1."""
 
 CHECKS = (
-    stages.GW_AUTH, stages.GW_RATELIMIT, stages.GW_CACHE, stages.GW_GUARDRAIL, stages.GW_QUEUE, stages.GW_ROUTE,
+    stages.GW_AUTH, stages.GW_RATELIMIT, stages.GW_CACHE, stages.GW_GUARDRAIL, stages.GW_QUEUE,
+    stages.GW_ROUTE,
     stages.RETRY,
 )  # fmt: skip
 PLAIN_NAMES = ("auth", "rate_limit", "cache", "guardrail", "queue", "route", "retry_backoff")
 LITELLM_NAMES = (
-    "auth /v1/chat/completions", "redis.incr rate_limits", "cache.get llm_response", "execute_guardrail content",
+    "auth /v1/chat/completions", "redis.incr rate_limits", "cache.get llm_response",
+    "execute_guardrail content",
     "queue", "route chat", "retry_backoff",
 )  # fmt: skip
 
@@ -66,17 +68,16 @@ def sketch(run: Run, *, seed: int, shows_stages: bool) -> Sketch:
     table = attempts(run)
     return Sketch(
         run, seed, int(run.values["run.start_unix_s"]) * NS_PER_S, table,
-        identifiers(seed, "span_ids.root", run.requests.size), identifiers(seed, "span_ids.chat", table.request.size),
+        identifiers(seed, "span_ids.root", run.requests.size), identifiers(seed, "span_ids.chat",
+        table.request.size),
         shows_stages,
     )  # fmt: skip
 
 
-def finished(
-    plan: Sketch, groups: list[SpanGroup], engine: list[dict[str, Scalar]], *, is_64_bit: bool = False
-) -> Emission:
+def finished(plan: Sketch, groups: list[SpanGroup], engine: list[dict[str, Scalar]]) -> Emission:
     """The emission: gateway and engine resources, trace ids, and those groups that have spans."""
     count = plan.run.requests.size
-    high = identifiers(plan.seed, "trace_ids.high", count) * np.uint64(not is_64_bit)
+    high = identifiers(plan.seed, "trace_ids.high", count)
     whole = Emission((gateway_resource(), *engine), high, identifiers(plan.seed, "trace_ids.low", count), ())
     return whole.with_groups(groups)
 
@@ -89,7 +90,8 @@ def gateway_resource() -> dict[str, Scalar]:
 def engine_resources(run: Run, service: str, **more: Scalar) -> list[dict[str, Scalar]]:
     """One process for each replica, on a host of its own."""
     return [
-        {"service.name": service, "service.instance.id": f"{service}-{number}", "host.name": f"worker-{number}",
+        {"service.name": service, "service.instance.id": f"{service}-{number}",
+        "host.name": f"worker-{number}",
          "tracekit.parallel.dp": number, **{key.replace("__", "."): value for key, value in more.items()}}
         for number in range(sum(replicas(run.values)))
     ]  # fmt: skip
@@ -110,8 +112,10 @@ def root_group(plan: Sketch) -> SpanGroup:
     requests = plan.run.requests
     count = requests.size
     return SpanGroup(
-        "POST /v1/chat/completions", GATEWAY_SCOPE, SERVER, on_gateway(count), np.arange(count), plan.root_ids,
-        np.zeros(count, np.uint64), plan.origin_ns + requests["arrival_ns"], plan.origin_ns + requests["close_ns"],
+        "POST /v1/chat/completions", GATEWAY_SCOPE, SERVER, on_gateway(count), np.arange(count),
+        plan.root_ids,
+        np.zeros(count, np.uint64), plan.origin_ns + requests["arrival_ns"],
+        plan.origin_ns + requests["close_ns"],
         status=np.where(requests["status"] >= 500, ERROR, 0).astype(np.uint8),
         attributes={
             **plan.stage("gw.ingress"), "http.request.method": "POST", "http.route": "/v1/chat/completions",
@@ -128,8 +132,10 @@ def check_groups(plan: Sketch, names: tuple[str, ...]) -> list[SpanGroup]:
     for stage, name in zip(CHECKS, names, strict=True):
         rows = intervals[intervals["stage"] == stage]
         groups.append(SpanGroup(
-            name, GATEWAY_SCOPE, INTERNAL, on_gateway(rows.size), rows["request"], plan.ids(f"check.{stage}", rows.size),
-            plan.root_ids[rows["request"]], plan.origin_ns + rows["start_ns"], plan.origin_ns + rows["end_ns"],
+            name, GATEWAY_SCOPE, INTERNAL, on_gateway(rows.size), rows["request"], plan.ids(f"check.{stage}",
+            rows.size),
+            plan.root_ids[rows["request"]], plan.origin_ns + rows["start_ns"],
+            plan.origin_ns + rows["end_ns"],
             attributes=plan.stage(stages.NAMES[stage]),
         ))  # fmt: skip
     return groups
@@ -143,7 +149,8 @@ def stream_group(plan: Sketch) -> SpanGroup:
         (intervals["stage"] == stages.OUT_STREAM) & (last_ns >= 0) & (intervals["start_ns"] >= last_ns)
     ]
     return SpanGroup(
-        "stream", GATEWAY_SCOPE, INTERNAL, on_gateway(rows.size), rows["request"], plan.ids("stream", rows.size),
+        "stream", GATEWAY_SCOPE, INTERNAL, on_gateway(rows.size), rows["request"], plan.ids("stream",
+        rows.size),
         plan.root_ids[rows["request"]], plan.origin_ns + rows["start_ns"], plan.origin_ns + rows["end_ns"],
         attributes=plan.stage("out.stream"),
     )  # fmt: skip
@@ -155,12 +162,15 @@ def chat_group(plan: Sketch) -> SpanGroup:
     is_ok = (requests["outcome"] == state.OK) & ~table.is_failed
     has_first = (requests["first_ns"] >= table.start_ns) & (requests["first_ns"] <= table.end_ns)
     return SpanGroup(
-        f"chat {MODEL_NAME}", GATEWAY_SCOPE, CLIENT, on_gateway(table.request.size), table.request, plan.chat_ids,
+        f"chat {MODEL_NAME}", GATEWAY_SCOPE, CLIENT, on_gateway(table.request.size), table.request,
+        plan.chat_ids,
         plan.root_ids[table.request], plan.origin_ns + table.start_ns, plan.origin_ns + table.end_ns,
         status=np.where(table.is_failed, ERROR, 0).astype(np.uint8),
         attributes={
-            **plan.stage("net.dispatch"), "gen_ai.operation.name": "chat", "gen_ai.provider.name": "self_hosted",
-            "gen_ai.request.model": MODEL_NAME, "gen_ai.request.stream": True, "request.attempt": table.attempt,
+            **plan.stage("net.dispatch"), "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "self_hosted",
+            "gen_ai.request.model": MODEL_NAME, "gen_ai.request.stream": True,
+            "request.attempt": table.attempt,
             "gen_ai.usage.input_tokens": Optional(requests["prompt_tokens"], is_ok),
             "gen_ai.usage.output_tokens": Optional(requests["output_tokens"], is_ok),
             "error.type": Optional(error_types(plan), table.is_failed),
@@ -170,9 +180,9 @@ def chat_group(plan: Sketch) -> SpanGroup:
 
 
 def error_types(plan: Sketch) -> np.ndarray:
-    """What the gateway saw of each failed attempt: a time-out, a refusal, a broken connection."""
+    """What the gateway saw of each failed attempt: a refusal, a broken connection, or no token in time."""
     table, requests = plan.attempts, plan.run.requests[plan.attempts.request]
-    is_timed_out = (requests["migrations"] == 0) & (requests["status"] != 503) & (requests["status"] != 502)
-    return np.where(
-        requests["status"] == 503, "503", np.where(is_timed_out, "timeout", "connection_error")
-    ).astype(object)
+    is_final = table.attempt == requests["attempt"]
+    is_broken = np.where(is_final, requests["status"] == 502, requests["migrations"] > 0)
+    is_refused = is_final & (requests["status"] == 503)
+    return np.where(is_refused, "503", np.where(is_broken, "connection_error", "timeout")).astype(object)

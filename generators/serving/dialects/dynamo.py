@@ -1,8 +1,9 @@
 """NVIDIA Dynamo with vLLM workers: frontend, KV router, worker endpoint, engine.
 
-`http-request` is the root; authentication, quota and response cache of the simulated gateway leave no span of their own
-there. `kv_router.select_worker` covers admission and choice, `kv_router.schedule` the admission queue inside it.
-`kv_router.route_request` is one attempt, from dispatch to the end of its stream; migrations say so.
+`http-request` is the root; authentication, quota and response cache of the simulated gateway leave no span of
+their own there. `kv_router.select_worker` covers admission and choice, `kv_router.schedule` the admission
+queue inside it. `kv_router.route_request` is one attempt, from dispatch to the end of its stream; migrations
+say so.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ SCOPE = "dynamo"
 def emission(run: Run, *, seed: int) -> Emission:
     """The run as Dynamo's spans around vLLM's."""
     plan = sketch(run, seed=seed, shows_stages=False)
-    payload_ids, engine_ids = (plan.ids(f"dynamo.{part}", plan.attempts.request.size) for part in ("payload", "engine"))
+    payload_ids, engine_ids = (
+        plan.ids(f"dynamo.{part}", plan.attempts.request.size) for part in ("payload", "engine")
+    )
     groups = [
-        _engine_request(plan, engine_ids), _generate(plan, payload_ids, engine_ids), _payload(plan, payload_ids),
+        _engine_request(plan, engine_ids), _generate(plan, payload_ids, engine_ids), _payload(plan,
+        payload_ids),
         *_selections(plan), _route(plan), _root(plan),
     ]  # fmt: skip
     named = {"service.name": "dynamo", "service.instance.id": "dynamo-frontend-0"}
@@ -56,7 +60,8 @@ def _root(plan: Sketch) -> SpanGroup:
     has_gaps = is_ok & (requests["output_tokens"] > 1)
     ids = request_ids(plan)
     return SpanGroup(
-        "http-request", SCOPE, SERVER, on_gateway(count), np.arange(count), plan.root_ids, np.zeros(count, np.uint64),
+        "http-request", SCOPE, SERVER, on_gateway(count), np.arange(count), plan.root_ids, np.zeros(count,
+        np.uint64),
         plan.origin_ns + requests["arrival_ns"], plan.origin_ns + requests["close_ns"],
         status=np.where(requests["status"] >= 500, ERROR, 0).astype(np.uint8),
         attributes={
@@ -112,7 +117,8 @@ def _route(plan: Sketch) -> SpanGroup:
     reasons = np.where(error_types(plan) == "503", "rejected", reasons)
     outcome = np.where(table.is_failed, reasons, np.where(is_aborted, "cancelled", "success"))
     return SpanGroup(
-        "kv_router.route_request", SCOPE, CLIENT, on_gateway(table.request.size), table.request, plan.chat_ids,
+        "kv_router.route_request", SCOPE, CLIENT, on_gateway(table.request.size), table.request,
+        plan.chat_ids,
         plan.root_ids[table.request], plan.origin_ns + table.start_ns, plan.origin_ns + table.end_ns,
         status=np.where(table.is_failed, ERROR, 0).astype(np.uint8),
         attributes={
@@ -152,7 +158,8 @@ def _generate(plan: Sketch, payload_ids: np.ndarray, engine_ids: np.ndarray) -> 
         "engine.generate", SCOPE, INTERNAL, table.replica + 1, table.request, engine_ids, payload_ids,
         plan.origin_ns + requests["queued_ns"], plan.origin_ns + table.end_ns,
         attributes={
-            "disagg_role": "prefill_and_decode", "model": MODEL_NAME, "input_tokens": requests["prompt_tokens"],
+            "disagg_role": "prefill_and_decode", "model": MODEL_NAME,
+            "input_tokens": requests["prompt_tokens"],
             "ttft_ms": Optional((requests["attempt_first_ns"] - requests["queued_ns"]) / 1e6, has_first),
             "output_tokens": Optional(requests["output_tokens"], is_ok),
             "finish_reason": Optional(np.full(table.request.size, "length", dtype=object), is_ok),

@@ -1,7 +1,8 @@
-"""tracekit's own convention: every stage is a span that names it; containers name the stage of their own time.
+"""tracekit's own convention: every stage is a span that names it; containers name the stage of their own
+time.
 
-The spans of a request tile its time: the root's own time is ingress, that of the upstream call is transit, that of the
-server span is the hand-over to the scheduler, and every other interval is a leaf.
+The spans of a request tile its time: the root's own time is ingress, that of the upstream call is transit,
+that of the server span is the hand-over to the scheduler, and every other interval is a leaf.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def _leaf(plan: Sketch, stage: int, rows: np.ndarray, parents: np.ndarray) -> Sp
             "cached_tokens": Optional(requests["cached_tokens"], requests["cached_tokens"] >= 0),
         }
     return SpanGroup(
-        LEAVES[stage], SCOPE, INTERNAL, rows["replica"] + 1, rows["request"], plan.ids(f"leaf.{stage}", rows.size),
+        LEAVES[stage], SCOPE, INTERNAL, rows["replica"] + 1, rows["request"], plan.ids(f"leaf.{stage}",
+        rows.size),
         parents, plan.origin_ns + rows["start_ns"], plan.origin_ns + rows["end_ns"],
         attributes={**plan.stage(stages.NAMES[stage]), **more},
     )  # fmt: skip

@@ -1,9 +1,9 @@
 """SGLang behind a gateway: per request a root, a thread span for each process, and slices joined by links.
 
-Prefill and decode on different replicas give two roots (`prefill Req …`, `decode Req …`). Preemption is an event
-`retract` on `decode_forward`, which stays open while the prompt is computed again. `gen_ai.latency.*` has vLLM's keys
-with SGLang's meanings: prefill counts from the end of dispatch, decode on the API server's clock. The roots hang below
-the gateway's call by W3C context, so the gateway's trace ids are used.
+Prefill and decode on different replicas give two roots (`prefill Req …`, `decode Req …`). Preemption is an
+event `retract` on `decode_forward`, which stays open while the prompt is computed again. `gen_ai.latency.*`
+has vLLM's keys with SGLang's meanings: prefill counts from the end of dispatch, decode on the API server's
+clock. The roots hang below the gateway's call by W3C context, so the gateway's trace ids are used.
 """
 
 from __future__ import annotations
@@ -95,7 +95,10 @@ def _side(plan: Sketch, role: str, rows: np.ndarray) -> Side:
 def side_groups(plan: Sketch, side: Side) -> list[SpanGroup]:
     """Slices, decode, threads and root of one side."""
     root_ids = plan.ids(f"sglang.root.{side.role}", side.attempts.size)
-    threads = {is_api: plan.ids(f"sglang.thread.{side.role}.{is_api}", side.attempts.size) for is_api in (True, False)}
+    threads = {
+        is_api: plan.ids(f"sglang.thread.{side.role}.{is_api}", side.attempts.size)
+        for is_api in (True, False)
+    }
     return [
         *_slices(plan, side, threads),
         _decode(plan, side, threads[False]),
@@ -134,7 +137,8 @@ def _decode(plan: Sketch, side: Side, threads: np.ndarray) -> SpanGroup:
     whole = SpanGroup(
         "decode_forward", SCOPE, INTERNAL, side.replica + 1, plan.attempts.request[side.attempts],
         plan.ids(f"sglang.decode.{side.role}", side.attempts.size), threads,
-        plan.origin_ns + requests["attempt_first_ns"], plan.origin_ns + last_ns, events=_retractions(plan, side),
+        plan.origin_ns + requests["attempt_first_ns"], plan.origin_ns + last_ns, events=_retractions(plan,
+        side),
     )  # fmt: skip
     return whole.take(chosen)
 
@@ -185,7 +189,8 @@ def _root(plan: Sketch, side: Side, root_ids: np.ndarray) -> SpanGroup:
     return SpanGroup(
         names, SCOPE, INTERNAL, side.replica + 1, plan.attempts.request[side.attempts], root_ids,
         plan.chat_ids[side.attempts], plan.origin_ns + side.start_ns, plan.origin_ns + side.end_ns,
-        is_parent_remote=True, status=np.where(plan.attempts.is_failed[side.attempts], ERROR, 0).astype(np.uint8),
+        is_parent_remote=True, status=np.where(plan.attempts.is_failed[side.attempts], ERROR,
+        0).astype(np.uint8),
         attributes={"rid": rids, "module": "sglang::request", **_results(plan, side, rids)},
     )  # fmt: skip
 

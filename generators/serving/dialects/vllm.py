@@ -1,8 +1,8 @@
 """vLLM behind a gateway: one `llm_request` span a finished request, everything else in its attributes.
 
-As vLLM does it: the start comes from a float of seconds and is a multiple of 256 ns; latencies are seconds on two
-clocks (first token and end-to-end on the frontend's, the others on the engine's); the span ends when it is exported,
-a moment after the last token; aborted, refused and failed requests have no span at all.
+As vLLM does it: the start comes from a float of seconds and is a multiple of 256 ns; latencies are seconds on
+two clocks (first token and end-to-end on the frontend's, the others on the engine's); the span ends when it
+is exported, a moment after the last token; aborted, refused and failed requests have no span at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from generators.serving.dialects.common import (
     sketch,
 )
 from generators.serving.simulation import Run
-from generators.spans import SERVER, Emission, SpanGroup
+from generators.spans import SERVER, Column, Emission, SpanGroup
 
 SCOPE = "vllm.tracing.otel"
 EXPORT_LAG_NS = 1_300_000
@@ -53,7 +53,7 @@ def request_group(plan: Sketch) -> SpanGroup:
 
 def _attributes(
     plan: Sketch, requests: np.ndarray, rows: np.ndarray, detok_ns: np.ndarray
-) -> dict[str, object]:
+) -> dict[str, Column]:
     arrival_ns = plan.attempts.frontend_ns[rows]
     first, last = requests["attempt_first_ns"], requests["engine_last_ns"]
     scheduled, queued = requests["scheduled_ns"], requests["queued_ns"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -12,11 +11,16 @@ from generators.generate import prepare
 from generators.parameters import Values
 from generators.serving.simulation import Run, simulate
 
-SHORT = {"run.duration_s": 12.0, "fault.start_s": 4.0, "fault.duration_s": 5.0, "emit.metrics_interval_s": 2.0}
+SHORT = {
+    "run.duration_s": 12.0,
+    "fault.start_s": 4.0,
+    "fault.duration_s": 5.0,
+    "emit.metrics_interval_s": 2.0,
+}
 SHORT |= {"change.start_s": 4.0, "change.duration_s": 5.0}
 
 
-def short_values(scenario: str, **overrides: Any) -> Values:
+def short_values(scenario: str, **overrides: object) -> Values:
     """Checked parameter values of a scenario that lasts twelve seconds; `a__b=1` stands for `a.b`."""
     more = {name.replace("__", "."): value for name, value in overrides.items()}
     return prepare(scenarios.load(scenario), overrides=SHORT | more)[1]
@@ -26,7 +30,7 @@ def short_values(scenario: str, **overrides: Any) -> Values:
 def short_run() -> Callable[..., Run]:
     """A function from a scenario and overrides to its short run."""
 
-    def run(scenario: str, *, seed: int = 1, **overrides: Any) -> Run:
+    def run(scenario: str, *, seed: int = 1, **overrides: object) -> Run:
         return simulate(short_values(scenario, **overrides), seed=seed)
 
     return run

@@ -23,7 +23,7 @@ def clean(short_run: Callable[..., Run]) -> Emission:
     return dialects.emission(short_run("healthy"), seed=1)
 
 
-def corrupted(clean: Emission, seed: int = 3, **settings: Any) -> tuple[Emission, dict[str, Any]]:
+def corrupted(clean: Emission, seed: int = 3, **settings: object) -> tuple[Emission, dict[str, Any]]:
     """The clean spans with some defects; names without their prefix."""
     values = short_values("healthy", **{f"corrupt__{name}": value for name, value in settings.items()})
     return corruption.apply(clean, values, seed=seed)
@@ -140,7 +140,13 @@ def test_roots_may_end_at_the_first_token(clean: Emission) -> None:
 
 def test_defects_compose_and_are_the_same_for_the_same_seed(clean: Emission) -> None:
     """Any of them together, reproducible."""
-    together = {"skew_ms": 5.0, "missing_share": 0.05, "duplicate_share": 0.05, "ms_clock": True, "short_ids": True}
+    together = {
+        "skew_ms": 5.0,
+        "missing_share": 0.05,
+        "duplicate_share": 0.05,
+        "ms_clock": True,
+        "short_ids": True,
+    }
     one, done = corrupted(clean, **together)
     again, done_again = corrupted(clean, **together)
     assert set(done) == {f"corrupt.{name}" for name in together}

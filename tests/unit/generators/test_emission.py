@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from opentelemetry.exporter.otlp.json.file import FileMetricExporter, FileSpanExporter
+from opentelemetry.proto_json.common.v1.common import AnyValue
 from opentelemetry.proto_json.metrics.v1.metrics import MetricsData
 from opentelemetry.proto_json.trace.v1.trace import TracesData
 
@@ -20,6 +21,7 @@ from generators import scenarios
 from generators.bulk import attributes_json, tables
 from generators.sdk_export import export_metrics, export_spans
 from generators.serving import counters, dialects, stages
+from generators.serving.bulk import batches
 from generators.serving.parameters import DIALECTS
 from generators.serving.simulation import Run
 from generators.serving.timeline import stage_ns
@@ -47,7 +49,7 @@ def plain(attributes: list[Any]) -> dict[str, Any]:
     return {one.key: next(v for v in vars_of(one.value) if v is not None) for one in attributes}
 
 
-def vars_of(value: Any) -> list[Any]:
+def vars_of(value: AnyValue) -> list[Any]:
     """The members of an AnyValue that scalars use."""
     return [value.string_value, value.bool_value, value.int_value, value.double_value]
 
@@ -60,8 +62,10 @@ def spans_of_lines(lines: str) -> dict[bytes, tuple[Any, ...]]:
             for scoped in part.scope_spans:
                 for span in scoped.spans:
                     found[span.span_id] = (
-                        plain(part.resource.attributes), scoped.scope.name, span.trace_id, span.parent_span_id or None,
-                        span.name, int(span.kind), span.start_time_unix_nano, span.end_time_unix_nano, span.flags,
+                        plain(part.resource.attributes), scoped.scope.name, span.trace_id,
+                        span.parent_span_id or None,
+                        span.name, int(span.kind), span.start_time_unix_nano, span.end_time_unix_nano,
+                        span.flags,
                         plain(span.attributes), int(span.status.code or 0) if span.status else 0,
                         [(event.name, event.time_unix_nano) for event in span.events],
                         [(link.trace_id, link.span_id) for link in span.links],
@@ -81,8 +85,10 @@ def spans_of_tables(found: dict[str, pa.Table]) -> dict[bytes, tuple[Any, ...]]:
     return {
         span["span_id"].to_bytes(8): (
             resources[span["resource_row"]], scopes[span["scope_row"]], span["trace_id"],
-            None if span["parent_span_id"] is None else span["parent_span_id"].to_bytes(8), span["name"], span["kind"],
-            span["start_ns"], span["end_ns"], span["flags"], json.loads(span["attributes"] or "{}"), span["status_code"],
+            None if span["parent_span_id"] is None else span["parent_span_id"].to_bytes(8), span["name"],
+            span["kind"],
+            span["start_ns"], span["end_ns"], span["flags"], json.loads(span["attributes"] or "{}"),
+            span["status_code"],
             events[row], links[row],
         )
         for row, span in enumerate(found["spans"].to_pylist())
@@ -110,7 +116,7 @@ def test_the_sdk_and_the_arrow_path_carry_the_same_metrics(short_run: Short) -> 
 
 
 def points_of_line(line: str) -> list[tuple[Any, ...]]:
-    """Points as the official parser reads them: name, attributes, time, then value or count, sum and buckets."""
+    """Points as the official parser reads them: name, attributes, time, value or count, sum, buckets."""
     found = []
     for part in MetricsData.from_json(line).resource_metrics:
         for metric in (metric for scoped in part.scope_metrics for metric in scoped.metrics):
@@ -121,7 +127,9 @@ def points_of_line(line: str) -> list[tuple[Any, ...]]:
                     if metric.histogram
                     else (point.as_int if point.as_int is not None else point.as_double,)
                 )
-                found.append((metric.name, metric.unit, str(plain(point.attributes)), point.time_unix_nano, *value))
+                found.append(
+                    (metric.name, metric.unit, str(plain(point.attributes)), point.time_unix_nano, *value)
+                )
     return found
 
 
@@ -143,6 +151,20 @@ def points_of_tables(found: dict[str, pa.Table]) -> list[tuple[Any, ...]]:
     ]
 
 
+def test_batches_of_a_run_are_the_run(short_run: Short) -> None:
+    """Cut into batches, every span is there once, with ids of its own and the same times."""
+    run = short_run("slow_worker")
+    whole = tables(emitted(run))["spans"]
+    parts = [batch["spans"] for batch in batches(run.values, seed=1, requests_each=50)]
+    assert len(parts) == -(-run.requests.size // 50)
+    joined = pa.concat_tables(parts)
+    assert len(set(joined["span_id"].to_pylist())) == joined.num_rows == whole.num_rows
+    assert sorted(joined["start_ns"].to_pylist()) == sorted(whole["start_ns"].to_pylist())
+    only = next(batches(run.values, seed=1))
+    assert only["spans"].equals(whole)
+    assert only["metric_points"].num_rows > 0
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_same_seed_gives_the_same_bytes(short_run: Short, dialect: str) -> None:
     """Files can be compared and checked in."""
@@ -161,7 +183,9 @@ def test_nothing_in_the_spans_gives_the_truth_away(short_run: Short, dialect: st
 
 
 def own_time(emission: Emission) -> dict[tuple[int, str], int]:
-    """Time of each span not covered by its children, by trace and stage: the plainest reading of the convention."""
+    """Time of each span not covered by its children, by trace and stage: the plainest reading of the
+    convention.
+    """
     rows = []
     for group in emission.groups:
         stage = group.attributes.get("tracekit.stage")
@@ -180,11 +204,12 @@ def own_time(emission: Emission) -> dict[tuple[int, str], int]:
 
 @pytest.mark.parametrize("scenario", ["healthy", "slow_worker", "slow_readers", "slow_kv_link"])
 def test_own_time_by_stage_of_our_own_spans_is_the_truth(short_run: Short, scenario: str) -> None:
-    """The spans of our convention tile each request: own time is the truth to the nanosecond, in every stage."""
+    """The spans of our convention tile each request: own time is the truth in every stage."""
     run = short_run(scenario, clients__abort_share=0.2)
     parts = stage_ns(run).sum(axis=1)
     truth = {
-        (request, stages.NAMES[stage]): int(parts[request, stage]) for request, stage in zip(*np.nonzero(parts), strict=True)
+        (request, stages.NAMES[stage]): int(parts[request, stage])
+        for request, stage in zip(*np.nonzero(parts), strict=True)
     }
     assert own_time(emitted(run)) == truth
 
@@ -195,11 +220,15 @@ def test_children_lie_inside_their_parents(short_run: Short) -> None:
     spans = {
         span: (start, end)
         for group in emission.groups
-        for span, start, end in zip(group.span_id.tolist(), group.start_ns.tolist(), group.end_ns.tolist(), strict=True)
+        for span, start, end in zip(
+            group.span_id.tolist(), group.start_ns.tolist(), group.end_ns.tolist(), strict=True
+        )
     }
     assert len(spans) == emission.span_count
     for group in emission.groups:
-        for parent, start, end in zip(group.parent_id.tolist(), group.start_ns.tolist(), group.end_ns.tolist(), strict=True):
+        for parent, start, end in zip(
+            group.parent_id.tolist(), group.start_ns.tolist(), group.end_ns.tolist(), strict=True
+        ):
             if parent:
                 assert spans[parent][0] <= start <= end <= spans[parent][1]
 
@@ -219,7 +248,9 @@ def test_vllm_durations_are_the_truth_within_its_clocks(short_run: Short) -> Non
     run = short_run("healthy", emit__dialect="vllm")
     engine = next(group for group in emitted(run).groups if group.name == "llm_request")
     parts = stage_ns(run)[engine.trace].sum(axis=1) / 1e9
-    read = {key: engine.attributes[f"gen_ai.latency.{key}"] for key in ("time_in_queue", "time_in_model_prefill")}
+    read = {
+        key: engine.attributes[f"gen_ai.latency.{key}"] for key in ("time_in_queue", "time_in_model_prefill")
+    }
     assert np.allclose(read["time_in_queue"], parts[:, stages.ENG_QUEUE], atol=1e-9)
     assert np.allclose(read["time_in_model_prefill"], parts[:, stages.ENG_PREFILL], atol=1e-9)
     assert (engine.start_ns % 256 == 0).all()
@@ -230,9 +261,15 @@ def test_counters_end_where_the_run_ended(short_run: Short) -> None:
     run = short_run("healthy")
     found = tables(emitted(run))
     points = pl.from_arrow(found["metric_points"]).join(
-        pl.from_arrow(found["metric_streams"]).with_row_index("stream_row").cast({"stream_row": pl.Int32}), on="stream_row"
+        pl.from_arrow(found["metric_streams"]).with_row_index("stream_row").cast({"stream_row": pl.Int32}),
+        on="stream_row",
     )
-    last = points.group_by("name", "stream_row").agg(pl.col("value_int").last()).group_by("name").agg(pl.col("value_int").sum())
+    last = (
+        points.group_by("name", "stream_row")
+        .agg(pl.col("value_int").last())
+        .group_by("name")
+        .agg(pl.col("value_int").sum())
+    )
     totals = dict(last.iter_rows())
     assert totals["vllm:generation_tokens"] == run.requests["generated"].sum()
     assert totals["vllm:request_success"] == (run.requests["outcome"] == 1).sum()
@@ -248,7 +285,14 @@ def test_attributes_become_json_that_reads_back_with_its_types() -> None:
     }  # fmt: skip
     rows = [json.loads(text) for text in attributes_json(columns, 3)]
     assert rows[0] == {"text": 'a"b', "whole": 1, "number": 1.0, "flag": True, "constant": "x"}
-    assert rows[1] == {"text": "c\\d", "whole": 2**62, "number": 0.1, "flag": False, "constant": "x", "some": 8}
+    assert rows[1] == {
+        "text": "c\\d",
+        "whole": 2**62,
+        "number": 0.1,
+        "flag": False,
+        "constant": "x",
+        "some": 8,
+    }
     assert isinstance(rows[0]["number"], float)
     assert attributes_json({}, 2).to_list() == [None, None]
     lonely = {"some": Optional(np.array([1, 2]), np.array([False, True]))}

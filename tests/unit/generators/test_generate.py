@@ -68,9 +68,17 @@ def test_spans_and_truth_speak_of_the_same_traces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "overrides", [{"engine.replicsa": 1}, {"clients.rate_per_s": -1}, {"engine.kv_tokens": 100}, {"corrupt.missing_share": 2}]
+    "overrides",
+    [
+        {"engine.replicsa": 1},
+        {"clients.rate_per_s": -1},
+        {"engine.kv_tokens": 100},
+        {"corrupt.missing_share": 2},
+    ],
 )
-def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path: Path, overrides: dict[str, Any]) -> None:
+def test_what_cannot_run_is_refused_before_anything_is_written(
+    tmp_path: Path, overrides: dict[str, Any]
+) -> None:
     """Not even the folder is made."""
     with pytest.raises(UsageError):
         generate("healthy", overrides=overrides, out=tmp_path / "out")

@@ -35,7 +35,8 @@ def test_time_is_conserved_whatever_the_configuration(
     """Stages sum to the request, every request ends, and nothing stays in an engine."""
     split = {"disagg__prefill_replicas": 1, "disagg__decode_replicas": 2} if disaggregated else {}
     values = short_values(
-        "healthy", run__duration_s=8.0, clients__rate_per_s=rate, engine__kv_tokens=kv, engine__max_num_seqs=seats,
+        "healthy", run__duration_s=8.0, clients__rate_per_s=rate, engine__kv_tokens=kv,
+        engine__max_num_seqs=seats,
         engine__chunked_prefill=chunked, clients__abort_share=aborts, clients__patience_median_s=1.0,
         gateway__attempt_timeout_s=timeout, gateway__max_attempts=3, gateway__max_inflight=inflight,
         gateway__max_migrations=1, engine__spec_tokens=spec, fault__crash=crash, **split,
@@ -80,7 +81,11 @@ def test_arrivals_have_the_rate_and_the_burstiness_asked_for() -> None:
     spread = {}
     for process in ("poisson", "gamma", "on_off"):
         values = short_values(
-            "healthy", run__duration_s=4000.0, clients__arrivals=process, clients__arrival_cv=3.0, clients__rate_per_s=20.0
+            "healthy",
+            run__duration_s=4000.0,
+            clients__arrivals=process,
+            clients__arrival_cv=3.0,
+            clients__rate_per_s=20.0,
         )
         gaps = np.diff(arrival_times_ns(values, seed=4)) / 1e9
         spread[process] = gaps.std() / gaps.mean()

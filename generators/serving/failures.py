@@ -1,0 +1,56 @@
+"""What ends an attempt before its time: dead replicas, clients that leave, time-outs."""
+
+from __future__ import annotations
+
+from generators.serving import engine, gateway, state
+from generators.serving.compiled import compiled
+from generators.serving.journal import Heap
+from generators.serving.state import World
+
+
+@compiled
+def lose(world: World, heap: Heap, request: int, now_ns: int) -> None:
+    """The replica is dead: move the request elsewhere once that is noticed, or fail it."""
+    row = world.requests[request]
+    gateway.detach(world, request)
+    if row.migrations >= world.config.max_migrations:
+        gateway.end(world, heap, request, state.FAILED, 502, now_ns)
+        return
+    row.migrations += 1
+    gateway.repeat(world, heap, request, world.fault.detect_ns, now_ns)
+
+
+@compiled
+def crash(world: World, heap: Heap, replica: int, now_ns: int) -> None:
+    """The replica dies with everything that it holds."""
+    place = world.replicas[replica]
+    place.is_up, place.busy = False, False
+    place.epoch += 1
+    while place.running > 0:
+        lose(world, heap, world.batches[replica, place.running - 1], now_ns)
+    while place.head >= 0:
+        lose(world, heap, place.head, now_ns)
+
+
+@compiled
+def give_up(world: World, heap: Heap, request: int, now_ns: int) -> None:
+    """The client leaves: 499, and the engine stops working for it."""
+    if world.requests[request].held == state.CLOSED:
+        return
+    replica = gateway.detach(world, request)
+    gateway.end(world, heap, request, state.ABORTED, 499, now_ns)
+    engine.wake(world, heap, replica, now_ns)
+
+
+@compiled
+def time_out(world: World, heap: Heap, request: int, now_ns: int) -> None:
+    """The attempt has no first token in time: try again, or fail with 504."""
+    row = world.requests[request]
+    if row.held == state.CLOSED or row.engine_first_ns >= 0:
+        return
+    replica = gateway.detach(world, request)
+    if row.attempt + 1 < world.config.max_attempts:
+        gateway.repeat(world, heap, request, world.config.backoff_ns, now_ns)
+    else:
+        gateway.end(world, heap, request, state.FAILED, 504, now_ns)
+    engine.wake(world, heap, replica, now_ns)
