@@ -13,14 +13,17 @@ from investigation.words import moment_text
 from tracekit.charts import duration_text, exact_text
 
 
-def span_details(file: StoreFile, trace_id: str, span_id: str) -> None:
-    """Times, status, attributes, events and what the sender dropped of one span."""
-    found = rows(file, "explore/span_details", trace_id=trace_id, span_id=span_id)
+def span_details(file: StoreFile, trace_id: str, bar: dict[str, Any]) -> None:
+    """Times, status, attributes, events and what the sender dropped of the span behind a bar."""
+    # A derived operation is told by the span that it was found in.
+    span_id = bar["span_id"] or bar["parent"]
+    found = rows(file, "explore/span_details", trace_id=trace_id, span_id=span_id or "")
     if found.is_empty():
-        st.caption("This row has no span of its own.")
+        st.caption(f"{bar['label']} has no span of its own: it stands for one that did not arrive.")
         return
     span = found.row(0, named=True)
-    st.markdown(f"**{span['name']}**  `{span_id}`")
+    found_in = f"{bar['label']}, found in " if bar["is_virtual"] else ""
+    st.markdown(f"{found_in}**{span['name']}**  `{span_id}`")
     lasts = span["end_ns"] - span["start_ns"]
     st.caption(
         f"{moment_text(span['start_ns'])} ({span['start_ns']:,} ns), "

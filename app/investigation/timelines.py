@@ -24,22 +24,20 @@ def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -
         st.warning(f"There is no trace {trace_id} in this store.", icon=":material/search_off:")
         return
     _trace_facts(file, trace_id)
-    bars, segments = trace_rows(found)
-    visible = _visible_rows(bars.height, key=f"page_{trace_id}")
+    bars, segments = trace_rows(found, rows(file, "explore/trace_spans", trace_id=trace_id))
+    visible, proof = _visible_rows(bars.height, key=f"page_{trace_id}"), _longest_row(segments, stage)
     event = st.altair_chart(
-        charts.timeline(
-            bars.filter(visible), segments.filter(visible), highlighted=_longest_row(segments, stage)
-        ),
+        charts.timeline(bars.filter(visible), segments.filter(visible), highlighted=proof),
         key=f"waterfall_{trace_id}",
         on_select="rerun",
         alt=f"Waterfall of trace {trace_id}",
     )
-    chosen = event.selection.get("row") or []
-    if chosen:
-        row = bars.row(by_predicate=pl.col("row") == chosen[0]["row"], named=True)
-        span_details(file, trace_id, row["span_id"])
-    else:
+    picked = event.selection.get("row")
+    chosen = picked[0]["row"] if picked else proof
+    if chosen is None:
         st.caption("Click a row to see what its span carries.")
+    else:
+        span_details(file, trace_id, bars.row(by_predicate=pl.col("row") == chosen, named=True))
 
 
 def step_section(file: StoreFile, pick: StepPick) -> None:
@@ -97,7 +95,9 @@ def _visible_rows(row_count: int, *, key: str) -> pl.Expr:
 
 
 def _longest_row(segments: pl.DataFrame, stage: str | None) -> int | None:
-    """The row that owns the most time of a stage: the proof."""
+    """The row that owns the most time of a stage: the proof; None without one."""
+    if stage is None:
+        return None
     owned = (
         segments.filter(pl.col("stage") == stage)
         .group_by("row")

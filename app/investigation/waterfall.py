@@ -9,24 +9,41 @@ from investigation.tree import in_tree_order
 _OBSERVED = "observed"
 
 
-def trace_rows(operations: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def trace_rows(operations: pl.DataFrame, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Bars and segments of a trace for `tracekit.charts.timeline`: a row an operation, in tree order.
 
-    `operations` is what `tracekit.Store.operations` returns. Times become offsets from the earliest
-    start. Bars keep `span_id` (null for an operation without a span of its own).
+    `operations` is what `tracekit.Store.operations` returns, `spans` who sent the spans of the trace
+    (`queries/explore/trace_spans.sql`). Times become offsets from the earliest start. Bars keep
+    `span_id` (null for an operation without a span of its own) and `parent`.
     """
     origin_ns = operations["start_ns"].min() or 0
     ordered = in_tree_order(_nodes(operations))
-    bars = ordered.with_columns(pl.col("start_ns", "end_ns") - origin_ns)
+    bars = _labelled(ordered, spans).with_columns(pl.col("start_ns", "end_ns") - origin_ns)
     return bars, _segments(ordered, origin_ns)
+
+
+def _labelled(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Labels that say who sent a span where that is not its parent's sender, and which spans failed."""
+    rank = pl.format("rank {}", "rank")
+    senders = spans.select(
+        pl.col("span_id").alias("node"), "status_code", pl.coalesce(rank, "service_name").alias("sender")
+    )
+    above = senders.select(pl.col("node").alias("parent"), pl.col("sender").alias("sender_above"))
+    found = nodes.join(senders, on="node", how="left").join(above, on="parent", how="left").sort("row")
+    is_new = pl.col("sender").is_not_null() & pl.col("sender").ne_missing(pl.col("sender_above"))
+    sender = pl.when(is_new).then(pl.format(" · {}", "sender")).otherwise(pl.lit(""))
+    failed = pl.when(pl.col("status_code") == "ERROR").then(pl.lit("✕ ")).otherwise(pl.lit(""))
+    return found.with_columns(pl.concat_str(failed, "label", sender).alias("label")).drop(
+        "sender", "sender_above"
+    )
 
 
 def _nodes(operations: pl.DataFrame) -> pl.DataFrame:
     """Operations as nodes of a tree; one without a span is a leaf under the span that it was found in."""
     numbered = operations.with_row_index("number")
-    virtual = pl.col("span_id").is_null()
+    has_id = pl.col("span_id").is_not_null()
     return numbered.select(
-        pl.when(virtual).then(pl.format("part {}", "number")).otherwise("span_id").alias("node"),
+        pl.when(has_id).then("span_id").otherwise(pl.format("part {}", "number")).alias("node"),
         pl.col("parent_span_id").alias("parent"),
         "span_id",
         pl.col("operation").alias("label"),
@@ -34,7 +51,7 @@ def _nodes(operations: pl.DataFrame) -> pl.DataFrame:
         "end_ns",
         "stage",
         "owner",
-        virtual.alias("is_virtual"),
+        (pl.col("source") != "span").alias("is_virtual"),
         _note().alias("note"),
         "owned",
     )

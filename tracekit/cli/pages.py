@@ -44,13 +44,15 @@ def demo(*, serve: bool, database: Path, port: int) -> None:
 
 def serve_app(database: Path, *, port: int) -> None:
     """Run the Streamlit app on `database` until it is interrupted; binds to 127.0.0.1 only."""
-    import streamlit as st  # noqa: PLC0415  it takes seconds to import, and only these commands need it
+    # They take seconds to import, and only these commands need them.
+    import streamlit as st
+
+    from tracekit.serving.app_settings import app_settings
 
     os.environ["TRACEKIT_DB"] = str(database)
     click.echo(f"The app is at http://127.0.0.1:{port} (Ctrl-C stops it)", err=True)
-    st.App(folder("app") / "main.py").run(
-        config={"server.address": "127.0.0.1", "server.port": port, "server.headless": True}
-    )
+    settings = app_settings(server_address="127.0.0.1", server_port=port, server_headless=True)
+    st.App(folder("app") / "main.py").run(config=settings)
 
 
 COMMANDS = (app, demo)

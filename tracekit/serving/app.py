@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tracekit.queries import folder
 from tracekit.receiver import ReceiverSettings
 from tracekit.receiver.access import Access, is_loopback
+from tracekit.serving.app_settings import app_settings
 
 _COOKIE = "tracekit_token"
 _ASK_AGAIN_S = 0.1
@@ -66,9 +67,8 @@ def run_app(path: Path, settings: ReceiverSettings, *, port: int, ready: Callabl
     local = settings.host if is_loopback(settings.host) else "127.0.0.1"
     url = f"http://{local}:{port}"
     threading.Thread(target=_tell_when_ready, args=(url, ready), daemon=True).start()
-    st.App(folder("app") / "main.py", middleware=gate).run(
-        config={"server.address": settings.host, "server.port": port, "server.headless": True}
-    )
+    config = app_settings(server_address=settings.host, server_port=port, server_headless=True)
+    st.App(folder("app") / "main.py", middleware=gate).run(config=config)
 
 
 def _tell_when_ready(url: str, ready: Callable[[str], None]) -> None:

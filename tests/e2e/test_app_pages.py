@@ -1,0 +1,185 @@
+"""The app's pages, run without a browser on a store made of the sample traces."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import tracekit as tk
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(path.name for path in (ROOT / "app" / "app_pages").glob("*.py"))
+OVERLOAD = {"attribute": "scenario", "value": "overload", "against": "scenario = steady"}
+
+Visit = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="module")
+def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of both sample captures."""
+    path = tmp_path_factory.mktemp("store") / "samples.duckdb"
+    with tk.open(path) as store:
+        store.ingest(ROOT / "sample_traces")
+    return path
+
+
+@pytest.fixture(scope="module")
+def slow_trace(sample_store: Path) -> str:
+    """The slowest request of the samples."""
+    with tk.open(sample_store, read_only=True) as store:
+        return store.query("explore/slowest_units", kind="request", limit=1)["trace_id"].item()
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch, sample_store: Path) -> Iterator[Visit]:
+    """Open a page of the app with parameters in its address, on the samples or another store."""
+    monkeypatch.setattr(sys, "path", [str(ROOT / "app"), *sys.path])
+
+    def visit_page(page: str, *, store: Path = sample_store, **parameters: str) -> AppTest:
+        monkeypatch.setenv("TRACEKIT_DB", str(store))
+        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+        app.switch_page(f"app_pages/{page}")
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return visit_page
+
+
+def said(app: AppTest) -> str:
+    """All text of a page."""
+    kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.warning, app.error)
+    return "\n".join(str(element.value) for elements in kinds for element in elements)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_on_the_samples(visit: Visit, page: str) -> None:
+    """No page needs a parameter to be looked at."""
+    app = visit(page)
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_says_what_to_do_with_an_empty_store(visit: Visit, tmp_path: Path, page: str) -> None:
+    """An empty store is a state, not an error."""
+    empty = tmp_path / "empty.duckdb"
+    tk.open(empty).close()
+    app = visit(page, store=empty)
+    assert not app.exception
+    assert "no spans yet" in app.info[0].value
+    assert f"tracekit ingest PATH --db {empty}" in app.info[0].value
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_explains_a_missing_store(visit: Visit, tmp_path: Path, page: str) -> None:
+    """The remedy instead of a traceback."""
+    app = visit(page, store=tmp_path / "none.duckdb")
+    assert not app.exception
+    assert "tracekit ingest" in app.error[0].value
+
+
+def test_a_store_of_a_newer_tracekit_is_named_as_such(
+    visit: Visit, tmp_path: Path, sample_store: Path
+) -> None:
+    """The file is left alone and the person is told why."""
+    newer = tmp_path / "newer.duckdb"
+    shutil.copy(sample_store, newer)
+    with duckdb.connect(str(newer)) as connection:
+        connection.execute("UPDATE base.store_info SET schema_version = 999")
+    app = visit("overview.py", store=newer)
+    assert not app.exception
+    assert "newer tracekit" in app.error[0].value
+
+
+def test_the_overview_counts_what_is_in_the_store(visit: Visit, sample_store: Path) -> None:
+    """Figures come from the store, not from a guess."""
+    app = visit("overview.py")
+    shown = {metric.label: metric.value for metric in app.metric}
+    with tk.open(sample_store, read_only=True) as store:
+        spans = store.sql("SELECT count(*) AS spans FROM spans")["spans"].item()
+    assert shown["Spans"] == f"{spans:,}"
+    assert (shown["Requests"], shown["Steps (each rank's part)"]) == ("286", "352")
+
+
+def test_the_overview_names_the_stragglers(visit: Visit) -> None:
+    """What was done to the training run is on the first page."""
+    text = said(visit("overview.py"))
+    assert "Rank 2, data_load, steps 20–29" in text
+    assert "Rank 1, forward, steps 40–49" in text
+
+
+def test_a_deep_link_asks_the_question_that_it_says(visit: Visit, sample_store: Path) -> None:
+    """A link that a colleague sends shows the same answer as the library gives."""
+    app = visit("tail.py", metric="ttft", quantile="all", **OVERLOAD)
+    with tk.open(sample_store, read_only=True) as store:
+        answer = store.tail(
+            "ttft",
+            quantile=0.0,
+            where="attributes['scenario'] = 'overload'",
+            baseline="attributes['scenario'] = 'steady'",
+        )
+    assert not app.exception
+    assert answer.summary in said(app)
+    assert len(app.get("vega_lite_chart")) >= 4
+
+
+def test_a_bad_condition_is_explained_beside_the_question(visit: Visit) -> None:
+    """The widgets stay, so that the condition can be mended."""
+    app = visit("tail.py", where="nosuch = 1")
+    assert not app.exception
+    assert "nosuch" in app.error[0].value
+    assert app.text_input(key="where").value == "nosuch = 1"
+
+
+def test_a_condition_cannot_do_more_than_filter(visit: Visit) -> None:
+    """A link from a stranger reads nothing that the page does not show."""
+    app = visit("tail.py", where="(SELECT count(*) FROM read_text('/etc/hostname')) > 0")
+    assert not app.exception
+    assert "subquery" in app.error[0].value
+
+
+def test_a_stage_in_the_address_has_its_own_proof(visit: Visit) -> None:
+    """The stage is chosen by the link as by a click."""
+    app = visit("tail.py", metric="ttft", quantile="0.9", stage="eng.prefill")
+    assert app.selectbox(key="stage").value == "eng.prefill"
+    assert "The slow ones with the most time in eng.prefill" in said(app)
+
+
+def test_a_trace_is_drawn_from_its_address(visit: Visit, slow_trace: str) -> None:
+    """A trace has one waterfall with a row for each of its operations."""
+    app = visit("trace.py", trace=slow_trace)
+    assert not app.exception
+    assert len(app.get("vega_lite_chart")) == 1
+    assert "POST /v1/completions" in said(app)
+
+
+def test_a_step_is_drawn_with_all_its_ranks(visit: Visit) -> None:
+    """All ranks on one time axis, and whom they waited for."""
+    app = visit("trace.py", job="job-a", attempt="0", step="25")
+    assert not app.exception
+    assert "4 ranks" in said(app)
+    waits = app.dataframe[1].value
+    assert waits.iloc[0]["culprit_rank"] == 2
+    assert waits.iloc[0]["culprit_operation"] == "data_load"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "answer"),
+    [
+        ({"trace": "zz"}, "is no trace id"),
+        ({"trace": "0" * 31 + "1"}, "There is no trace"),
+        ({"job": "job-a", "step": "9999"}, "has no step 9999"),
+    ],
+)
+def test_what_is_not_there_is_said(visit: Visit, parameters: dict[str, str], answer: str) -> None:
+    """A stale or mistyped link is answered in words."""
+    app = visit("trace.py", **parameters)
+    assert not app.exception
+    assert answer in said(app)
