@@ -37,9 +37,15 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partiti
         keys.join(_first_tokens(told), on="key", how="left")
         .join(_engines(told), on="key", how="left")
         .join(_facing(told), on="key", how="left")
-        .join(told.group_by("key").agg(pl.col("conflicts").drop_nulls()), on="key", how="left")
+        .join(_conflicts(told), on="key", how="left")
     )
     return _checked(_decided(joined.sort("key")))
+
+
+def _conflicts(told: pl.DataFrame) -> pl.DataFrame:
+    """Names of the values that were not used, as a list a key."""
+    named = told.filter(pl.col("conflicts").is_not_null()).select("key", pl.col("conflicts").str.split(","))
+    return named.explode("conflicts").group_by("key", maintain_order=True).agg("conflicts")
 
 
 def _without_facts(keys: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from tracekit.stages import update_units
 from tracekit.store import Database
 
 INTERNAL, SERVER, CLIENT, PRODUCER, CONSUMER = 1, 2, 3, 4, 5
@@ -151,3 +152,37 @@ def _values(attributes: list[dict[str, Any]]) -> dict[str, Any]:
 def in_trace(spans: Iterable[Span], trace: int) -> list[Span]:
     """The same spans in another trace."""
     return [replace(span, trace=trace) for span in spans]
+
+
+Times = dict[tuple[str, str, str], int]
+"""Exclusive nanoseconds by window, stage and operation."""
+
+
+def times(database: Database, *, trace: int = 1, rank: int | None = None, step: int | None = None) -> Times:
+    """Exclusive times that are not zero, of a request or of one rank's part of a step; makes the units."""
+    update_units(database)
+    rows = database.sql(
+        'SELECT "window", stage, operation, self_ns FROM base.units JOIN base.unit_stages USING (unit_id) '
+        "WHERE CASE WHEN $step::BIGINT IS NULL THEN trace_id = $trace::UUID AND kind = 'request' "
+        "ELSE step = $step AND rank = $rank END AND self_ns != 0",
+        trace=f"{trace:032x}",
+        step=step,
+        rank=rank,
+    )
+    return {(window, stage, operation): ns for window, stage, operation, ns in rows.rows()}
+
+
+def request(database: Database, *, trace: int = 1) -> dict[str, Any]:
+    """The request of a trace as a row of the view `units`; units are made if need be."""
+    update_units(database)
+    rows = database.sql("SELECT * FROM units WHERE kind = 'request' AND trace_id = $trace", trace=f"{trace:032x}")
+    return rows.row(0, named=True)
+
+
+def by_stage(times: Times, window: str) -> dict[str, int]:
+    """Exclusive times of one window by stage."""
+    totals: dict[str, int] = {}
+    for (its_window, stage, _), ns in times.items():
+        if its_window == window:
+            totals[stage] = totals.get(stage, 0) + ns
+    return totals
