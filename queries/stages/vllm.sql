@@ -123,7 +123,8 @@ placed AS (
         END AS queue_start_ns,
         coalesce(prefill_start_ns, least(start_ns + queue_said_ns, first_token_ns)) AS queue_end_ns,
         CASE
-            WHEN decode_fits THEN least(first_token_ns + decode_said_ns, coalesce(last_token_ns, end_ns))
+            WHEN decode_fits AND ttft_ns IS NOT NULL
+                THEN least(first_token_ns + decode_said_ns, coalesce(last_token_ns, end_ns))
         END AS decode_end_ns,
         CASE WHEN e2e_ns IS NOT NULL THEN coalesce(decode_end_ns, start_ns + e2e_ns) END AS output_start_ns
     FROM fitting
