@@ -7,11 +7,13 @@ from typing import BinaryIO, Protocol
 
 import zstandard
 
+from tracekit.otlp.reasons import Reason
+
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _COMPRESSED_READ_BYTES = 1 << 20
 # A zstd block of 4 bytes can stand for 128 KiB: what one call may produce is bounded by what it is fed.
-_FED_BYTES = 1 << 10
+_FED_BYTES = 1 << 8
 
 
 class _Decompressor(Protocol):
@@ -122,14 +124,16 @@ def opened(source: CountedSource) -> PlainReader | DecompressingReader:
     return PlainReader(source)
 
 
-def zstd_message(frame: bytes, *, max_bytes: int) -> bytes | None:
-    """The content of one zstd frame, or None where it is damaged, cut or longer than `max_bytes`."""
+def zstd_message(frame: bytes, *, max_bytes: int) -> bytes | Reason:
+    """The content of one zstd frame, or why there is none."""
     decompressor, content = _zstd(), bytearray()
     try:
         for start in range(0, len(frame), _FED_BYTES):
             content += decompressor.decompress(frame[start : start + _FED_BYTES])
-            if decompressor.eof or len(content) > max_bytes:
-                break
+            if len(content) > max_bytes:
+                return Reason.TOO_LARGE
+            if decompressor.eof:
+                return bytes(content)
     except zstandard.ZstdError:
-        return None
-    return bytes(content) if decompressor.eof and len(content) <= max_bytes else None
+        pass
+    return Reason.UNREADABLE_COMPRESSION

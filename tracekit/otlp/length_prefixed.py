@@ -65,8 +65,8 @@ def _message(message: bytes, offset: int, max_document_bytes: int) -> Iterator[P
     """The document of a message whose length stands at `offset`."""
     is_frame = message.startswith(ZSTD_MAGIC)
     content = zstd_message(message, max_bytes=max_document_bytes) if is_frame else message
-    if content is None:
-        yield Fault(Reason.UNREADABLE_COMPRESSION, offset)
+    if isinstance(content, Reason):
+        yield Fault(content, offset)
     elif content:
         is_json = content.lstrip(_BLANKS).startswith(_JSON_START)
         start = offset if is_frame else offset + _LENGTH_BYTES
