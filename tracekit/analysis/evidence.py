@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import duckdb
+import polars as pl
+
+from tracekit.analysis.measured import rows
+
 REFUSAL_SHARE = 0.10
 """Above this share of wall time that is orphaned or was cut off, an answer is refused."""
 
@@ -30,6 +35,13 @@ class Evidence:
     def as_dict(self) -> dict[str, Any]:
         """Plain Python values."""
         return asdict(self)
+
+
+def evidence(cursor: duckdb.DuckDBPyConnection, left_out: pl.DataFrame) -> Evidence:
+    """Judge the units that `select_units` left on the cursor; `left_out` are rows of `tail/left_out.sql`."""
+    counts = rows(cursor, "quality/answer_units").row(0, named=True)
+    missing = left_out.filter(~pl.col("reason").str.starts_with("outcome "))["unit_count"].sum()
+    return evidence_of(counts, left_out_count=int(left_out["unit_count"].sum()), missing_count=int(missing))
 
 
 def evidence_of(counts: dict[str, int], *, left_out_count: int, missing_count: int) -> Evidence:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
 
 from tracekit.analysis.durations import duration_text
+from tracekit.analysis.evidence import Evidence, evidence
+from tracekit.analysis.measured import rows, select_units
 from tracekit.analysis.rounding import apportioned
 from tracekit.store import Database
 
@@ -41,7 +44,7 @@ CULPRIT_SCHEMA = {
     "share": pl.Float64,
 }
 
-Verdict = Literal["stragglers", "no_stragglers", "too_few_steps", "no_steps"]
+Verdict = Literal["stragglers", "no_stragglers", "too_few_steps", "no_steps", "refused"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class StragglersAnswer:
     slowdown: time of all steps over what they would take at the median step of their job; None without steps.
     wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
         `sum(culprits.waited_ns) + jitter_wait_ns == waited_ns` always.
-    verdict, summary: the conclusion as a stable code and as a sentence.
+    verdict, summary: the conclusion as a stable code and as a sentence. evidence: what the data can bear.
     """
 
     culprits: pl.DataFrame
@@ -69,11 +72,13 @@ class StragglersAnswer:
     jitter_wait_ns: int
     verdict: Verdict
     summary: str
+    evidence: Evidence
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as plain Python values, frames as lists of rows."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return values | {"culprits": self.culprits.to_dicts(), "jobs": self.jobs.to_dicts()}
+        """The answer as plain Python values: frames as lists of rows, `quality` for the evidence."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "evidence"}
+        frames = {"culprits": self.culprits.to_dicts(), "jobs": self.jobs.to_dicts()}
+        return values | frames | {"quality": self.evidence.as_dict()}
 
 
 def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswer:
@@ -91,7 +96,8 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
     culprits = _culprits(_charged(slow), enough)
     wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
-    verdict = _verdict(jobs, enough, culprits)
+    judged = _evidence(database, job)
+    verdict: Verdict = "refused" if judged.verdict == "refused" else _verdict(jobs, enough, culprits)
     return StragglersAnswer(
         culprits=culprits,
         jobs=jobs,
@@ -100,8 +106,16 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
         waited_ns=waited_ns,
         jitter_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
         verdict=verdict,
-        summary=_summary(verdict, culprits, jobs),
+        summary=_summary(verdict, culprits, jobs, judged),
+        evidence=judged,
     )
+
+
+def _evidence(database: Database, job: str | None) -> Evidence:
+    quoted = None if job is None else "job_id = '" + job.replace("'", "''") + "'"
+    with closing(database.cursor()) as cursor:
+        select_units(cursor, "step", where=quoted, baseline=None, outcome="ok")
+        return evidence(cursor, rows(cursor, "tail/left_out"))
 
 
 def _charged(slow: pl.DataFrame) -> pl.DataFrame:
@@ -166,8 +180,10 @@ def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame) -
     return "stragglers" if len(culprits) else "no_stragglers"
 
 
-def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame) -> str:
+def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame, judged: Evidence) -> str:
     match verdict:
+        case "refused":
+            return f"No conclusion, because the data cannot bear one: {judged.reasons[0]}."
         case "no_steps":
             return "The store holds no training steps."
         case "too_few_steps":

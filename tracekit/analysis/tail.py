@@ -22,7 +22,7 @@ from tracekit.analysis.cohorts import (
     stage_sums,
 )
 from tracekit.analysis.differences import difference_frame
-from tracekit.analysis.evidence import Evidence, evidence_of
+from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import MeasuredUnits, Metric, rows, select_units
 from tracekit.analysis.size import size_frame
@@ -136,7 +136,7 @@ def _answer(
         "baseline_threshold_ns": _threshold(cohorts[REFERENCE]),
         "clock_resolution_ns": clock_resolution_ns(sides),
         "left_out": left_out,
-        "evidence": _evidence(cursor, left_out),
+        "evidence": evidence(cursor, left_out),
     }
     if cohorts[TAIL].count == 0 or cohorts[REFERENCE].count == 0:
         return facts | _NOTHING
@@ -224,12 +224,6 @@ def _threshold(cohort: Cohort) -> int | None:
     if cohort.band is None or cohort.count == 0:
         return None
     return int(cohort.units.value_ns[cohort.positions[0]])
-
-
-def _evidence(cursor: duckdb.DuckDBPyConnection, left_out: pl.DataFrame) -> Evidence:
-    counts = rows(cursor, "quality/answer_units").row(0, named=True)
-    missing = left_out.filter(~pl.col("reason").str.starts_with("outcome "))["unit_count"].sum()
-    return evidence_of(counts, left_out_count=int(left_out["unit_count"].sum()), missing_count=int(missing))
 
 
 def clock_resolution_ns(sides: list[MeasuredUnits]) -> int:

@@ -104,6 +104,13 @@ def test_few_steps_give_no_reference(store: Write) -> None:
     assert stragglers(store(_steps(4, {(2, 1): 900 * MS}))).verdict == "too_few_steps"
 
 
+def test_only_the_asked_job_is_looked_at(store: Write) -> None:
+    """A job that is not there has no steps, whatever characters its name has."""
+    database = store(_steps(60, {(step, 2): 150 * MS for step in range(20, 30)}))
+    assert stragglers(database, job="job").verdict == "stragglers"
+    assert stragglers(database, job="o'neil").verdict == "no_steps"
+
+
 def test_an_empty_store_has_no_steps(database: Database) -> None:
     """No steps is an answer, not an error."""
     answer = stragglers(database)
@@ -115,4 +122,5 @@ def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
     slow = {(step, 2): 150 * MS for step in range(20, 30)}
     answer = json.loads(json.dumps(stragglers(store(_steps(60, slow)), job="job").as_dict()))
     assert answer["slowdown"] > 1.1
+    assert answer["quality"]["verdict"] == "good"
     assert {"rank", "stage", "steps", "lost_ns", "share"} <= answer["culprits"][0].keys()
