@@ -1,9 +1,10 @@
 """Attribute lists and bodies of a tape as JSON text, canonical and lossless.
 
-An attribute list is an object in the sender's order. Strings, booleans, integers, doubles (always with a point, an
-exponent or both), arrays and key-value lists are what JSON has for them; an empty value is `null`. What JSON cannot
-say is written in OTLP/JSON's own form, `{"bytesValue":"AAE="}` or `{"doubleValue":"NaN"}`; a key-value list that would
-look like that form is written in it too, all the way down: `{"kvlistValue":{"values":[...]}}`.
+An attribute list is an object in the sender's order. Strings, booleans, integers, doubles (always with a
+point, an exponent or both), arrays and key-value lists are what JSON has for them; an empty value is
+`null`. What JSON cannot say is written in OTLP/JSON's own form, `{"bytesValue":"AAE="}` or
+`{"doubleValue":"NaN"}`; a key-value list that would look like that form is written in it too, all the way
+down: `{"kvlistValue":{"values":[...]}}`.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from tracekit.otlp.native import kernel, outlined
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from tracekit.otlp.fields import Plan
+from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.tape import MAX_NEST
 from tracekit.otlp.text import is_utf8, put_base64, put_byte, put_bytes, put_integer, put_string
 from tracekit.otlp.words import SPARE, first_bytes, load64, same_bytes
@@ -39,9 +40,20 @@ def _pieces(texts: list[str]) -> Texts:
     return Texts(np.frombuffer("".join(texts).encode() + bytes(SPARE), np.uint8).copy(), starts)
 
 
-_WORDS = _pieces([
-    "true", "false", "null", "{}", '{"key":', ',"value":', '{"values":[', '"NaN"', '"Infinity"', '"-Infinity"',
-])  # fmt: skip
+_WORDS = _pieces(
+    [
+        "true",
+        "false",
+        "null",
+        "{}",
+        '{"key":',
+        ',"value":',
+        '{"values":[',
+        '"NaN"',
+        '"Infinity"',
+        '"-Infinity"',
+    ]
+)
 _TRUE, _FALSE, _NULL, _EMPTY, _KEY, _VALUE, _VALUES, _NAN, _INFINITY, _MINUS_INFINITY = (
     np.int64(number) for number in range(10)
 )
@@ -105,9 +117,11 @@ def put_attributes(
 
 @outlined
 def put_body(
-    source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists  # noqa: ARG001
+    source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists
 ) -> tuple[int, int, int]:
-    """Writes the one value of the record at a tape entry, nothing if it is empty; gives what `put_attributes` gives."""
+    """Writes the one value of the record at a tape entry, nothing if it is empty; gives what
+    `put_attributes` gives.
+    """
     _, member, entry = _pair(source, record)
     if member == 0:
         return at, 0, 0
@@ -203,7 +217,7 @@ def _hash(buffer: np.ndarray, start: int, size: int, seed: int) -> int:
 
 @kernel
 def _key_problem(source: Source, key: int, lists: Lists, depth: int) -> int:
-    """0 if the key is new in its list (and now remembered), 1 if it was there before, 2 if it is not UTF-8."""
+    """0 if the key is new in its list (and now remembered), 1 if it was there before, 2 if it is no UTF-8."""
     if lists.kind[depth] != _KVLIST:
         return 0
     start, size = _slice(source, key)
@@ -263,7 +277,9 @@ def _put_end_of_pair(out: np.ndarray, at: int, lists: Lists, depth: int) -> int:
 def _put_value(
     source: Source, record: int, member: int, entry: int, out: np.ndarray, at: int, lists: Lists, depth: int
 ) -> tuple[int, int, int]:
-    """Writes a value whole, or opens a list one level deeper; gives place, depth and the count of invalid strings."""
+    """Writes a value whole, or opens a list one level deeper; gives place, depth and the count of invalid
+    strings.
+    """
     is_explicit = depth >= 0 and lists.is_explicit[depth] != 0
     if member != 0 and source.plan.fields[source.tape[entry].code].nest:
         at = _open_list(source, record, member, entry, out, at, lists, depth + 1, is_explicit)
@@ -318,7 +334,9 @@ def _is_not_finite(source: Source, start: int, size: int) -> bool:
 
 
 @kernel
-def _put_scalar(source: Source, member: int, start: int, size: int, out: np.ndarray, at: int, is_explicit: int) -> int:
+def _put_scalar(
+    source: Source, member: int, start: int, size: int, out: np.ndarray, at: int, is_explicit: int
+) -> int:
     """Writes a scalar as JSON, or as what stands behind its name in OTLP/JSON's own form."""
     if member == _STRING:
         return put_string(out, at, source.buffer, start, size)
@@ -336,7 +354,13 @@ def _put_scalar(source: Source, member: int, start: int, size: int, out: np.ndar
 @kernel
 def _put_double(source: Source, start: int, size: int, out: np.ndarray, at: int) -> int:
     if _is_not_finite(source, start, size):
-        word = _NAN if source.doubles[start] == 110 else _INFINITY if source.doubles[start] == 105 else _MINUS_INFINITY
+        word = (
+            _NAN
+            if source.doubles[start] == 110
+            else _INFINITY
+            if source.doubles[start] == 105
+            else _MINUS_INFINITY
+        )
         return _put_piece(out, at, _WORDS, word)
     at = put_bytes(out, at, source.doubles, start, size)
     for place in range(start, start + size):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,17 +24,30 @@ from tracekit.otlp.traces import SPAN_EVENTS, SPAN_LINKS, SPANS, trace_tables
 from tracekit.otlp.walk import Encoding, Walk, walk
 
 SCHEMAS: dict[str, pa.Schema] = {
-    "resources": RESOURCES, "scopes": SCOPES, "spans": SPANS, "span_events": SPAN_EVENTS, "span_links": SPAN_LINKS,
-    "metric_streams": METRIC_STREAMS, "metric_points": METRIC_POINTS, "metric_histograms": METRIC_HISTOGRAMS,
-    "metric_summaries": METRIC_SUMMARIES, "exemplars": EXEMPLARS, "logs": LOGS, "rejects": REJECTS,
-}  # fmt: skip
+    "resources": RESOURCES,
+    "scopes": SCOPES,
+    "spans": SPANS,
+    "span_events": SPAN_EVENTS,
+    "span_links": SPAN_LINKS,
+    "metric_streams": METRIC_STREAMS,
+    "metric_points": METRIC_POINTS,
+    "metric_histograms": METRIC_HISTOGRAMS,
+    "metric_summaries": METRIC_SUMMARIES,
+    "exemplars": EXEMPLARS,
+    "logs": LOGS,
+    "rejects": REJECTS,
+}
 """Columns of each table of a `Batch`."""
 
 MAX_DOCUMENT_BYTES = 1 << 30
 """The most that `decode` takes of one document: a tape counts its entries in 31 bits."""
 
 _UNITS = ["Span", "Metric", "LogRecord"]
-_TABLES_OF = {"traces": trace_tables, "metrics": metric_tables, "logs": log_tables}
+_TABLES_OF: dict[Signal, Callable[..., dict[str, pa.Table]]] = {
+    "traces": trace_tables,
+    "metrics": metric_tables,
+    "logs": log_tables,
+}
 _EMPTY = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
 
 
@@ -46,14 +59,17 @@ class Document:
     offset: int = 0
     """Byte offset of the message in its source, for reports."""
     is_frame: bool = False
-    """Whether the payload was compressed on its own, so that only `offset` can be found again in the source."""
+    """Whether the payload was compressed on its own, so that only `offset` can be found again in the
+    source.
+    """
 
 
 @dataclass(frozen=True)
 class Batch:
     """Everything that one call to `decode` read, as Arrow tables; their columns are in `SCHEMAS`.
 
-    A column whose name ends in `_row` counts the rows of another table from 0, `document_row` those of the documents.
+    A column whose name ends in `_row` counts the rows of another table from 0, `document_row` those of the
+    documents.
     """
 
     resources: pa.Table
@@ -74,10 +90,11 @@ def decode(
     documents: Sequence[Document], *, encoding: Encoding, signal: Signal | None = None,
     max_document_bytes: int = MAX_DOCUMENT_BYTES,
 ) -> Batch:  # fmt: skip
-    """Reads OTLP documents: `TracesData`, `MetricsData`, `LogsData` or the export requests, which look the same.
+    """Reads OTLP documents: `TracesData`, `MetricsData`, `LogsData` or the export requests, which look the
+    same.
 
-    `signal` is what the documents must hold; `None` finds it out, for protobuf by trial. Nothing is raised for bad
-    data: what could not be stored is in `Batch.rejects`, everything else in the other tables.
+    `signal` is what the documents must hold; `None` finds it out, for protobuf by trial. Nothing is raised
+    for bad data: what could not be stored is in `Batch.rejects`, everything else in the other tables.
     """
     is_too_large = np.array([len(document.payload) > max_document_bytes for document in documents], np.bool_)
     payloads = [b"" if large else each.payload for each, large in zip(documents, is_too_large, strict=True)]
@@ -96,7 +113,9 @@ def decode(
 
 
 def _tables(reading: Reading) -> dict[str, pa.Table]:
-    """All tables but `rejects`: those of each signal that is there, resources and scopes one behind the other."""
+    """All tables but `rejects`: those of each signal that is there, resources and scopes one behind the
+    other.
+    """
     found: dict[str, list[pa.Table]] = {name: [] for name in SCHEMAS if name != "rejects"}
     first_resource = first_scope = 0
     for signal, signal_tables in _TABLES_OF.items():
@@ -132,7 +151,9 @@ def _note_document_faults(walked: Walk, log: RejectLog) -> None:
 
 
 def _note_loose_faults(reading: Reading, log: RejectLog) -> None:
-    """Notes the walker's faults that lie in no span, metric or log record, but in a resource, a scope or outside."""
+    """Notes the walker's faults that lie in no span, metric or log record, but in a resource, a scope or
+    outside.
+    """
     loose = reading.loose_faults(_UNITS)
     tape = reading.source.tape
     reasons, codes = tape["aux"][loose] >> 16, tape["aux"][loose] & 0xFFFF

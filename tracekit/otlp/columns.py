@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from tracekit.otlp.native import allocating, kernel
 
+from tracekit.otlp.native import allocating
 from tracekit.otlp.text import is_utf8
 from tracekit.otlp.words import SPARE, copy_bytes, load64
 

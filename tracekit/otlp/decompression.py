@@ -20,7 +20,9 @@ class _Decompressor(Protocol):
     unused_data: bytes
     eof: bool
 
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes:
+        """What these bytes give, as far as it can be told yet."""
+        ...
 
 
 def _gzip() -> _Decompressor:

@@ -13,8 +13,9 @@ _LEAST_ENTRIES = 3
 def detect_signal(payload: bytes | memoryview) -> Signal | None:
     """The signal that a protobuf document reads best as, None if it is no OTLP.
 
-    A document that is cut off counts if a whole span, metric or log record comes before the cut. A document without
-    records says too little about its signal; it counts as traces as long as something in it is known.
+    A document that is cut off counts if a whole span, metric or log record comes before the cut. A document
+    without records says too little about its signal; it counts as traces as long as something in it is
+    known.
     """
     walked = walk([payload], encoding="protobuf", signal=None)
     has_units = any(walked.row_counts[unit] > 0 for unit in _UNITS)

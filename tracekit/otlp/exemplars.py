@@ -11,10 +11,18 @@ from tracekit.otlp.reading import Reading, condemn_parents
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import Verdict
 
-EXEMPLARS = pa.schema([
-    ("stream_row", pa.int64()), ("point_time_ns", pa.int64()), ("time_ns", pa.int64()), ("value_int", pa.int64()),
-    ("value_double", pa.float64()), ("trace_id", pa.binary(16)), ("span_id", pa.uint64()), ("attributes", pa.string()),
-])  # fmt: skip
+EXEMPLARS = pa.schema(
+    [
+        ("stream_row", pa.int64()),
+        ("point_time_ns", pa.int64()),
+        ("time_ns", pa.int64()),
+        ("value_int", pa.int64()),
+        ("value_double", pa.float64()),
+        ("trace_id", pa.binary(16)),
+        ("span_id", pa.uint64()),
+        ("attributes", pa.string()),
+    ]
+)
 """Columns of `exemplars`; `attributes` are those that the point's own attributes left out."""
 
 
@@ -39,7 +47,9 @@ class Exemplars:
         condemn_parents(points, self.verdict, self.parents, rows=self.held_by(point))
 
     def table(self, point: str, points: Verdict, documents: np.ndarray, *, first_stream: int) -> pa.Table:
-        """The exemplars of the kept points of a type, whose streams begin at a row; `documents` is per point."""
+        """The exemplars of the kept points of a type, whose streams begin at a row; `documents` is per
+        point.
+        """
         held = self.held_by(point)
         of_kept = held[points.is_kept[self.parents[held]]]
         self._note(of_kept, documents)
@@ -71,7 +81,9 @@ def _content(reading: Reading, verdict: Verdict) -> tuple[pa.Table, np.ndarray]:
     span_id = reading.ids("Exemplar.span_id", size_bytes=8)
     integers, floats = reading.rows.number("Exemplar.as_int"), reading.rows.number("Exemplar.as_double")
     found = {
-        "time_ns": columns.numbers(reading.time("Exemplar.time_unix_nano", verdict, needed=False), pa.int64()),
+        "time_ns": columns.numbers(
+            reading.time("Exemplar.time_unix_nano", verdict, needed=False), pa.int64()
+        ),
         "value_int": columns.numbers(integers, pa.int64(), is_valid=reading.rows.is_set("Exemplar.as_int")),
         "value_double": columns.doubles(floats, is_valid=reading.rows.is_set("Exemplar.as_double")),
         "trace_id": columns.trace_ids(trace_id, is_valid=trace_id.any(axis=1)),

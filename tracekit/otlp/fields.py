@@ -1,9 +1,9 @@
 """OTLP's messages as tables that the walkers follow, derived from the official descriptors.
 
-A *code* names one field at one place, for example `Span.status.code`. A repeated message opens a **record** (a row of
-its own); a singular message is *inline*: its fields belong to the record around it. A *state* is the message that a
-walker stands in. Nothing here is written by hand but the three roots, so a new field of OTLP only needs a new
-`opentelemetry-proto`.
+A *code* names one field at one place, for example `Span.status.code`. A repeated message opens a **record**
+(a row of its own); a singular message is *inline*: its fields belong to the record around it. A *state* is
+the message that a walker stands in. Nothing here is written by hand but the three roots, so a new field of
+OTLP only needs a new `opentelemetry-proto`.
 """
 
 from __future__ import annotations
@@ -42,23 +42,33 @@ _UNITS = {"Span", "Metric", "LogRecord"}
 _NEST = {"array_value", "kvlist_value"}
 
 JSON_ROOT = 3
-"""State of a JSON document, which may hold several signals. States 0, 1, 2 are the protobuf roots in `SIGNALS` order."""
+"""State of a JSON document, which may hold several signals. States 0, 1, 2 are the protobuf roots in
+`SIGNALS` order.
+"""
 
 
-FIELD = np.dtype([
-    ("kind", np.int8),
-    ("wire_type", np.int8),  # protobuf wire type, -1 for what is not on the wire
-    ("child", np.int16),     # state of the message that the field opens, -1 for scalars
-    ("record", np.int8),     # record type that it opens, -1 for others
-    ("repeated", np.bool_),
-    ("member", np.int8),     # field number inside `AnyValue`, 0 for fields of other messages
-    ("marked", np.bool_),    # a message with an entry of its own; an `AnyValue` has none: absent and empty are the same
-    ("nest", np.int8),       # 1 where one `AnyValue` opens inside another
-    ("role", np.int8),       # 1 container (document, resource, scope), 2 unit (span, metric, log record), 0 others
-    ("shown", np.int16),     # for a container: code of its resource or scope, 0 for others
-    ("signal", np.int8),     # for a field of a root: number of the signal, -1 for others
-    ("evidence", np.int8),   # number of the signal whose every unit has the field, -1 for others
-])  # fmt: skip
+FIELD = np.dtype(
+    [
+        ("kind", np.int8),
+        ("wire_type", np.int8),  # protobuf wire type, -1 for what is not on the wire
+        ("child", np.int16),  # state of the message that the field opens, -1 for scalars
+        ("record", np.int8),  # record type that it opens, -1 for others
+        ("repeated", np.bool_),
+        ("member", np.int8),  # field number inside `AnyValue`, 0 for fields of other messages
+        (
+            "marked",
+            np.bool_,
+        ),  # a message with an entry of its own; an `AnyValue` has none: absent and empty are the same
+        ("nest", np.int8),  # 1 where one `AnyValue` opens inside another
+        (
+            "role",
+            np.int8,
+        ),  # 1 container (document, resource, scope), 2 unit (span, metric, log record), 0 others
+        ("shown", np.int16),  # for a container: code of its resource or scope, 0 for others
+        ("signal", np.int8),  # for a field of a root: number of the signal, -1 for others
+        ("evidence", np.int8),  # number of the signal whose every unit has the field, -1 for others
+    ]
+)
 """What is known of a code."""
 
 NAME = np.dtype([("code", np.int16), ("start", np.int32), ("size", np.int32)])

@@ -1,8 +1,8 @@
 """Files and streams to OTLP documents. The format is recognised from the content, never from a name.
 
-Read are: OTLP/JSON, one document a line, one after the other, or one alone over many lines; protobuf messages, alone or
-each behind its length in four bytes (big-endian); messages behind their length that are zstd frames of either encoding;
-and gzip or zstd over any of these.
+Read are: OTLP/JSON, one document a line, one after the other, or one alone over many lines; protobuf
+messages, alone or each behind its length in four bytes (big-endian); messages behind their length that are
+zstd frames of either encoding; and gzip or zstd over any of these.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class _Gathered:
     size_bytes: int = 0
 
     def add(self, part: Part | Fault) -> None:
+        """Takes one more document or fault."""
         if isinstance(part, Fault):
             self.faults.append(part)
         else:
@@ -107,7 +108,9 @@ def documents(
             yield _chunk(gathered, counted.consumed_bytes, words)
 
 
-def _recognised(window: Window, chunk_bytes: int, max_document_bytes: int) -> tuple[str, Iterator[Part | Fault]]:
+def _recognised(
+    window: Window, chunk_bytes: int, max_document_bytes: int
+) -> tuple[str, Iterator[Part | Fault]]:
     """The format's name and the parts of the stream."""
     start = window.data.lstrip(_BLANKS)
     if not start:
@@ -135,7 +138,7 @@ def _recognised_behind_blanks(
 
 
 def _what_was_seen(start: bytes) -> str:
-    expected = "expected OTLP as JSON (resourceSpans, resourceMetrics or resourceLogs) or protobuf, plain, gzip or zstd"
+    expected = "expected OTLP as JSON (resourceSpans, resourceMetrics, resourceLogs) or protobuf"
     keys = [key.decode(errors="replace") for key in _JSON_KEY.findall(start)[:3]]
     if start[:1] in (b"{", b"[") and keys:
         return f"JSON with the keys {', '.join(keys)}, but no OTLP in it; {expected}"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from tracekit.otlp.native import outlined
 
 from tracekit.otlp.attributes import Lists, Source, new_lists, put_attributes, put_body
 from tracekit.otlp.columns import MAX_CHUNK_BYTES, strings, text_chunk
 from tracekit.otlp.fields import CODE, DOUBLE, FAULT, PLAN
+from tracekit.otlp.native import outlined
 from tracekit.otlp.pivot import entries_of
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.words import SPARE
@@ -39,7 +39,8 @@ class JsonColumn:
 def number_texts(tape: np.ndarray, entry_count: int) -> np.ndarray:
     """Turns the doubles of attribute values into slices of the array that is given back.
 
-    The texts are the shortest that read back as the same double; `nan`, `inf` and `-inf` stand for what is not finite.
+    The texts are the shortest that read back as the same double; `nan`, `inf` and `-inf` stand for what is
+    not finite.
     """
     entries = entries_of(tape, entry_count, _IS_VALUE_DOUBLE)
     if len(entries) == 0:
@@ -53,7 +54,9 @@ def number_texts(tape: np.ndarray, entry_count: int) -> np.ndarray:
 
 
 def json_doubles(tape: np.ndarray, entry_count: int, buffer: np.ndarray) -> None:
-    """Turns the doubles of a JSON tape from text into numbers; one beyond the range of doubles becomes a fault."""
+    """Turns the doubles of a JSON tape from text into numbers; one beyond the range of doubles becomes a
+    fault.
+    """
     entries = entries_of(tape, entry_count, _IS_DOUBLE)
     if len(entries) == 0:
         return
@@ -77,8 +80,10 @@ def body_column(source: Source, entries: np.ndarray, field: str) -> JsonColumn:
     return _column(source, entries, field, put_all_bodies)
 
 
-def _column(source: Source, entries: np.ndarray, field: str, put_all: Callable[..., tuple[int, int]]) -> JsonColumn:
-    """Writes chunk after chunk; a row whose own text is beyond what a chunk holds becomes null and is told."""
+def _column(
+    source: Source, entries: np.ndarray, field: str, put_all: Callable[..., tuple[int, int]]
+) -> JsonColumn:
+    """Writes chunk after chunk; a row whose own text is beyond what a chunk holds is null and told."""
     lists = new_lists(_most_entries(source.tape["aux"], entries))
     repeated, invalid = np.zeros(len(entries), np.int32), np.zeros(len(entries), np.bool_)
     capacity, too_large = _first_capacity(source, entries), []
@@ -86,7 +91,9 @@ def _column(source: Source, entries: np.ndarray, field: str, put_all: Callable[.
     while first < len(entries) or not chunks:
         out, offsets = np.empty(capacity, np.uint8), np.empty(len(entries) - first + 1, np.int64)
         limit = min(MAX_CHUNK_BYTES, capacity - SPARE)
-        last, needed = put_all(source, entries, first, CODE[field], out, offsets, repeated, invalid, lists, limit)
+        last, needed = put_all(
+            source, entries, first, CODE[field], out, offsets, repeated, invalid, lists, limit
+        )
         if last == first and limit == MAX_CHUNK_BYTES and needed <= capacity - SPARE:
             too_large.append(first)
             last += 1
@@ -95,7 +102,9 @@ def _column(source: Source, entries: np.ndarray, field: str, put_all: Callable[.
             offsets = offsets[: last - first + 1]
             chunks.append(text_chunk(offsets, out, is_valid=np.diff(offsets) > 0))
         capacity, first = max(capacity, needed + 2 * SPARE), last
-    return JsonColumn(pa.chunked_array(chunks, pa.string()), repeated, np.flatnonzero(invalid), np.array(too_large, int))
+    return JsonColumn(
+        pa.chunked_array(chunks, pa.string()), repeated, np.flatnonzero(invalid), np.array(too_large, int)
+    )
 
 
 def _most_entries(aux: np.ndarray, entries: np.ndarray) -> int:
@@ -104,7 +113,9 @@ def _most_entries(aux: np.ndarray, entries: np.ndarray) -> int:
 
 def _first_capacity(source: Source, entries: np.ndarray) -> int:
     """Bytes that the text will hardly exceed: pages that are not needed are not touched."""
-    return min(max(len(source.buffer) + 2 * len(entries), _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES, MAX_CHUNK_BYTES)
+    return min(
+        max(len(source.buffer) + 2 * len(entries), _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES, MAX_CHUNK_BYTES
+    )
 
 
 @outlined
@@ -112,7 +123,9 @@ def put_all_attributes(
     source: Source, entries: np.ndarray, first: int, code: int, out: np.ndarray, offsets: np.ndarray,
     repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Writes the attributes of rows `first` and on while they fit; gives the next row and the bytes that it needs."""
+    """Writes the attributes of rows `first` and on while they fit; gives the next row and the bytes that it
+    needs.
+    """
     at = np.int64(0)
     offsets[0] = 0
     for row in range(first, entries.size):

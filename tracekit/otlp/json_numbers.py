@@ -18,7 +18,8 @@ _SIGN = np.uint64(1 << 63)
 
 @outlined
 def integer(buffer: np.ndarray, start: int, size: int, kind: int) -> tuple[int, int]:
-    """The 64 bits of the integer that text writes for a field of a kind, and the reason why there are none (or 0).
+    """The 64 bits of the integer that text writes for a field of a kind, and the reason why there are none
+    (or 0).
 
     A fraction of zeros or an exponent is fine as long as the number is whole: `1.5e3` is 1500.
     """
@@ -81,7 +82,9 @@ def _times_ten(value: int, times: int, digit: int) -> tuple[int, bool]:
 
 @kernel
 def _exponent(buffer: np.ndarray, position: int, end: int) -> int:
-    """The exponent behind the `e`, 0 if there is none; beyond some thousands the exact number does not matter."""
+    """The exponent behind the `e`, 0 if there is none; beyond some thousands the exact number does not
+    matter.
+    """
     if position >= end:
         return 0
     is_negative = buffer[position] == 45

@@ -7,7 +7,15 @@ import numpy as np
 from tracekit.otlp.fields import BOOL, BYTES, DOUBLE, ENUM, HEX_ID, STRING, Plan
 from tracekit.otlp.json_numbers import integer
 from tracekit.otlp.json_tokens import (
-    OPEN_ARRAY, OPEN_OBJECT, QUOTE, base64_bytes, hex_bytes, number_end, string_end, unescape, value_end,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    QUOTE,
+    base64_bytes,
+    hex_bytes,
+    number_end,
+    string_end,
+    unescape,
+    value_end,
 )  # fmt: skip
 from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.reasons import Reason
@@ -24,12 +32,21 @@ _INFINITY = int.from_bytes(b"Infinity", "little")
 
 @outlined
 def put_scalar(
-    plan: Plan, tape: np.ndarray, buffer: np.ndarray, at: int, code: int, row: int, position: int, end: int, spare: int
+    plan: Plan,
+    tape: np.ndarray,
+    buffer: np.ndarray,
+    at: int,
+    code: int,
+    row: int,
+    position: int,
+    end: int,
+    spare: int,
 ) -> tuple[int, int, int]:
-    """Reads the value at a byte and writes its entry, or a fault; gives tape place, next byte and next spare byte.
+    """Reads the value at a byte and writes its entry, or a fault; gives tape place, next byte and next
+    spare byte.
 
-    Text that is not in the document as it is (unescaped, from hex, from base64) goes to the buffer at `spare`. A double
-    stays text for `json_doubles`, which turns all of them into numbers at once.
+    Text that is not in the document as it is (unescaped, from hex, from base64) goes to the buffer at
+    `spare`. A double stays text for `json_doubles`, which turns all of them into numbers at once.
     """
     kind = plan.fields[code].kind
     if buffer[position] == QUOTE:
@@ -49,7 +66,9 @@ def put_scalar(
 
 @kernel
 def read_string(buffer: np.ndarray, position: int, end: int, spare: int) -> tuple[int, int, int, int]:
-    """First byte and size of the text of the string at a byte, the byte behind the string and the next spare byte."""
+    """First byte and size of the text of the string at a byte, the byte behind the string and the next
+    spare byte.
+    """
     start = np.int64(position + 1)
     close, has_escapes = string_end(buffer, start, end)
     if close < 0:

@@ -1,7 +1,7 @@
 """The tokens of JSON text, read by compiled code.
 
-A reader is given the first byte of a token and gives the byte behind it, or a negative `Reason` where the text ends too
-early or is no JSON. Text behind a document's end may be looked at but never counts.
+A reader is given the first byte of a token and gives the byte behind it, or a negative `Reason` where the
+text ends too early or is no JSON. Text behind a document's end may be looked at but never counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def _escapes() -> np.ndarray:
 
 def _hex_digits() -> np.ndarray:
     table = np.full(256, 255, np.uint8)
-    for value, digits in enumerate(("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "aA", "bB", "cC", "dD", "eE", "fF")):
+    for value, digits in enumerate(
+        ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "aA", "bB", "cC", "dD", "eE", "fF")
+    ):
         for digit in digits:
             table[ord(digit)] = value
     return table
@@ -96,7 +98,12 @@ def unescape(buffer: np.ndarray, start: int, end: int, target: int) -> int:
 def _code_point(buffer: np.ndarray, start: int, end: int) -> tuple[int, int]:
     """The character of one `\\uXXXX` or of a surrogate pair, and the byte behind; negative if it is none."""
     high = _four_digits(buffer, start, end)
-    if 0xD800 <= high < 0xDC00 and start + 7 < end and buffer[start + 6] == BACKSLASH and buffer[start + 7] == 117:
+    if (
+        0xD800 <= high < 0xDC00
+        and start + 7 < end
+        and buffer[start + 6] == BACKSLASH
+        and buffer[start + 7] == 117
+    ):
         low = _four_digits(buffer, start + 6, end)
         if 0xDC00 <= low < 0xE000:
             return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00), start + 12

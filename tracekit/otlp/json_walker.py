@@ -1,7 +1,8 @@
 """OTLP/JSON documents to tape.
 
-A walker goes through the text once, without recursion. Unknown keys are skipped. A known key in another case, a value of
-the wrong type, an id that is not hexadecimal: such a fault is noted for the record around it and the walk goes on.
+A walker goes through the text once, without recursion. Unknown keys are skipped. A known key in another
+case, a value of the wrong type, an id that is not hexadecimal: such a fault is noted for the record around
+it and the walk goes on.
 """
 
 from __future__ import annotations
@@ -11,12 +12,29 @@ import numpy as np
 from tracekit.otlp.fields import DOCUMENT, JSON_ROOT, UNKNOWN, Plan
 from tracekit.otlp.json_scalars import put_scalar, read_string
 from tracekit.otlp.json_tokens import (
-    CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, MALFORMED, OPEN_ARRAY, OPEN_OBJECT, QUOTE, TRUNCATED,
-    skip_blank, value_end,
+    CLOSE_ARRAY,
+    CLOSE_OBJECT,
+    COLON,
+    COMMA,
+    MALFORMED,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    QUOTE,
+    TRUNCATED,
+    skip_blank,
+    value_end,
 )  # fmt: skip
 from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.reasons import Reason
-from tracekit.otlp.tape import MAX_NEST, close_record, cut_unfinished, emit, emit_fault, first_lost, open_message
+from tracekit.otlp.tape import (
+    MAX_NEST,
+    close_record,
+    cut_unfinished,
+    emit,
+    emit_fault,
+    first_lost,
+    open_message,
+)
 from tracekit.otlp.words import SPARE, load32, same_bytes
 
 _KEY_CASE = int(Reason.KEY_NOT_LOWER_CAMEL_CASE)
@@ -35,9 +53,9 @@ def walk_json(
 ) -> int:  # fmt: skip
     """Walks documents `bounds[i]:bounds[i + 1]`; gives the number of entries that the tape needs.
 
-    `signals[i]` is the only signal that the document may hold, or -1. `faults[i]` becomes the reason why it could not be
-    read to its end (0 if it could), `positions[i]` the byte. Behind the documents the buffer must have spare room of the
-    same size.
+    `signals[i]` is the only signal that the document may hold, or -1. `faults[i]` becomes the reason why it
+    could not be read to its end (0 if it could), `positions[i]` the byte. Behind the documents the buffer
+    must have spare room of the same size.
     """
     at = np.int64(0)
     spare = bounds[-1] + SPARE
@@ -91,7 +109,9 @@ def _walk_values(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     end: int, at: int, signal: int, spare: int, position: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
-    """From behind the first brace to behind the last; gives place, depth, next byte (or negative fault), its byte, spare."""
+    """From behind the first brace to behind the last; gives place, depth, next byte (or negative fault),
+    its byte, spare.
+    """
     depth, expected = np.int64(0), _FIRST
     while True:
         position = skip_blank(buffer, position, end)
@@ -145,7 +165,12 @@ def _walk_member(
         at, position, spare = put_scalar(plan, tape, buffer, at, code, stack[depth].row, position, end, spare)
         return at, depth, position, spare
     elif byte == OPEN_OBJECT and stack[depth].nest + plan.fields[code].nest <= MAX_NEST:
-        return open_message(plan, tape, stack, rows, depth, at, code, position), depth + 1, position + 1, spare
+        return (
+            open_message(plan, tape, stack, rows, depth, at, code, position),
+            depth + 1,
+            position + 1,
+            spare,
+        )
     problem = _NESTED_TOO_DEEP if byte == OPEN_OBJECT and not plan.fields[code].repeated else _WRONG_TYPE
     at = emit_fault(tape, at, stack[depth].row, start, problem, code)
     return at, depth, value_end(buffer, position, end), spare
@@ -153,7 +178,9 @@ def _walk_member(
 
 @kernel
 def _push_array(stack: np.ndarray, depth: int, code: int) -> None:
-    """Opens an array of field `code`: its elements belong to the message around, which stays what is cut or closed."""
+    """Opens an array of field `code`: its elements belong to the message around, which stays what is cut or
+    closed.
+    """
     stack[depth + 1].state, stack[depth + 1].row = stack[depth].state, stack[depth].row
     stack[depth + 1].record, stack[depth + 1].code = stack[depth].record, stack[depth].code
     stack[depth + 1].nest, stack[depth + 1].element = stack[depth].nest, code
@@ -161,9 +188,18 @@ def _push_array(stack: np.ndarray, depth: int, code: int) -> None:
 
 @kernel
 def _read_key(
-    plan: Plan, stack: np.ndarray, buffer: np.ndarray, end: int, signal: int, spare: int, depth: int, position: int
+    plan: Plan,
+    stack: np.ndarray,
+    buffer: np.ndarray,
+    end: int,
+    signal: int,
+    spare: int,
+    depth: int,
+    position: int,
 ) -> tuple[int, int, int, int]:
-    """Reads a key and its colon; gives its code, the first byte of the value, the problem with the key and spare."""
+    """Reads a key and its colon; gives its code, the first byte of the value, the problem with the key and
+    spare.
+    """
     if buffer[position] != QUOTE:
         return UNKNOWN, MALFORMED, 0, spare
     start, size, position, _ = read_string(buffer, position, end, spare)
@@ -185,7 +221,9 @@ def _read_key(
 
 @outlined
 def _field(plan: Plan, state: int, buffer: np.ndarray, start: int, size: int) -> tuple[int, int]:
-    """The field that a key names in a message, and the problem if it does so in another case than lowerCamelCase."""
+    """The field that a key names in a message, and the problem if it does so in another case than
+    lowerCamelCase.
+    """
     for number in range(plan.first_name[state], plan.first_name[state + 1]):
         name = plan.names[number]
         if name.size == size and same_bytes(buffer, start, plan.name_bytes, np.int64(name.start), size):
@@ -208,4 +246,3 @@ def _is_same_word(plan: Plan, number: int, buffer: np.ndarray, start: int, size:
             return False
         place += 1
     return place == end
-

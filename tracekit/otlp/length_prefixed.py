@@ -1,4 +1,5 @@
-"""Messages that each stand behind their length in four bytes, big-endian, as the Collector's file exporter writes them.
+"""Messages that each stand behind their length in four bytes, big-endian, as the Collector's file exporter
+writes them.
 
 A message is protobuf, JSON or a zstd frame of either.
 """
@@ -40,7 +41,9 @@ def length_prefixed(window: Window, chunk_bytes: int, max_document_bytes: int) -
             end = used + _LENGTH_BYTES + size
             if size > max_document_bytes or (end > len(window.data) and not window.is_last):
                 break
-            yield from _message(window.data[used + _LENGTH_BYTES : end], window.offset + used, max_document_bytes)
+            yield from _message(
+                window.data[used + _LENGTH_BYTES : end], window.offset + used, max_document_bytes
+            )
             used = min(end, len(window.data))
         window.drop(used)
         if size is None and window.is_last:

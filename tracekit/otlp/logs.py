@@ -12,17 +12,35 @@ from tracekit.otlp.reading import Reading, kept_rows
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import Verdict
 
-LOGS = pa.schema([
-    ("resource_row", pa.int32()), ("scope_row", pa.int32()), ("time_ns", pa.int64()), ("observed_time_ns", pa.int64()),
-    ("severity_number", pa.uint8()), ("severity_text", pa.string()), ("body", pa.string()), ("attributes", pa.string()),
-    ("dropped_attributes_count", pa.uint32()), ("flags", pa.uint32()), ("trace_id", pa.binary(16)),
-    ("span_id", pa.uint64()), ("event_name", pa.string()), ("document_row", pa.int32()),
-])  # fmt: skip
-"""Columns of `logs`. A time or id that the sender left empty or 0 is null; `body` is JSON text of any value."""
+LOGS = pa.schema(
+    [
+        ("resource_row", pa.int32()),
+        ("scope_row", pa.int32()),
+        ("time_ns", pa.int64()),
+        ("observed_time_ns", pa.int64()),
+        ("severity_number", pa.uint8()),
+        ("severity_text", pa.string()),
+        ("body", pa.string()),
+        ("attributes", pa.string()),
+        ("dropped_attributes_count", pa.uint32()),
+        ("flags", pa.uint32()),
+        ("trace_id", pa.binary(16)),
+        ("span_id", pa.uint64()),
+        ("event_name", pa.string()),
+        ("document_row", pa.int32()),
+    ]
+)
+"""Columns of `logs`. A time or id that the sender left empty or 0 is null; `body` is JSON text of any
+value.
+"""
 
 
-def log_tables(reading: Reading, around: Containers, *, first_resource: int, first_scope: int) -> dict[str, pa.Table]:
-    """Table `logs` of the records that can be stored; resources and scopes begin at the given rows of the batch."""
+def log_tables(
+    reading: Reading, around: Containers, *, first_resource: int, first_scope: int
+) -> dict[str, pa.Table]:
+    """Table `logs` of the records that can be stored; resources and scopes begin at the given rows of the
+    batch.
+    """
     scopes = reading.rows.parents("LogRecord")
     documents = around.document_of_scope[scopes]
     verdict = reading.verdict("LogRecord")

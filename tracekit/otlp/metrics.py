@@ -1,7 +1,7 @@
 """Metric streams, their points of every kind, and exemplars, as tables.
 
-A stream row is one point's metric and attributes; rows repeat where points share them. The rows of the point tables
-name their stream by `stream_row`.
+A stream row is one point's metric and attributes; rows repeat where points share them. The rows of the
+point tables name their stream by `stream_row`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,21 @@ from tracekit.otlp.reading import Reading, kept_rows
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import Verdict
 
-METRIC_STREAMS = pa.schema([
-    ("resource_row", pa.int32()), ("scope_row", pa.int32()), ("name", pa.string()), ("description", pa.string()),
-    ("unit", pa.string()), ("kind", pa.string()), ("temporality", pa.uint8()), ("is_monotonic", pa.bool_()),
-    ("attributes", pa.string()), ("metadata", pa.string()), ("document_row", pa.int32()),
-])  # fmt: skip
+METRIC_STREAMS = pa.schema(
+    [
+        ("resource_row", pa.int32()),
+        ("scope_row", pa.int32()),
+        ("name", pa.string()),
+        ("description", pa.string()),
+        ("unit", pa.string()),
+        ("kind", pa.string()),
+        ("temporality", pa.uint8()),
+        ("is_monotonic", pa.bool_()),
+        ("attributes", pa.string()),
+        ("metadata", pa.string()),
+        ("document_row", pa.int32()),
+    ]
+)
 """Columns of `metric_streams`. `temporality` is OTLP's number (0 unspecified, 1 delta, 2 cumulative)."""
 
 _KINDS = ("gauge", "sum", "histogram", "exponential_histogram", "summary")
@@ -45,10 +55,13 @@ class _Metrics:
     documents: np.ndarray
 
 
-def metric_tables(reading: Reading, around: Containers, *, first_resource: int, first_scope: int) -> dict[str, pa.Table]:
+def metric_tables(
+    reading: Reading, around: Containers, *, first_resource: int, first_scope: int
+) -> dict[str, pa.Table]:
     """The five metric tables and `exemplars` of the points that can be stored.
 
-    `first_resource` and `first_scope` are the rows that the signal's resources and scopes begin at in the batch.
+    `first_resource` and `first_scope` are the rows that the signal's resources and scopes begin at in the
+    batch.
     """
     metrics = _metrics(reading, around, first_resource, first_scope)
     exemplars = Exemplars(reading)
@@ -99,7 +112,9 @@ def _metrics(reading: Reading, around: Containers, first_resource: int, first_sc
 
 def _streams(reading: Reading, record: str, metrics: _Metrics, verdict: Verdict) -> pa.Table:
     rows = reading.rows.parents(record)
-    kinds = np.array([_KIND_OF_CODE.get(code, 0) for code in range(max(_KIND_OF_CODE) + 1)])[reading.rows.codes(record)]
+    kinds = np.array([_KIND_OF_CODE.get(code, 0) for code in range(max(_KIND_OF_CODE) + 1)])[
+        reading.rows.codes(record)
+    ]
     attributes, repeated = reading.attributes(f"{record}.attributes", verdict)
     repeated = np.where(verdict.is_kept, repeated, 0)
     reading.note_repeated("metrics", f"{record}.attributes", repeated, metrics.documents[rows])
@@ -128,7 +143,9 @@ def _temporality(metrics: _Metrics, rows: np.ndarray, kinds: np.ndarray) -> tupl
     return temporality, has_temporality
 
 
-def _note_unspecified(reading: Reading, verdict: Verdict, is_unspecified: np.ndarray, documents: np.ndarray) -> None:
+def _note_unspecified(
+    reading: Reading, verdict: Verdict, is_unspecified: np.ndarray, documents: np.ndarray
+) -> None:
     rows = np.flatnonzero(is_unspecified & verdict.is_kept)
     if len(rows):
         reading.log.add(

@@ -9,8 +9,9 @@ from numba import njit
 kernel = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=True)
 """Compiles a function that works on arrays it is given and allocates none.
 
-It becomes part of its callers. Without numba's memory runtime no reference is counted when arrays are handed on, which in a function called per byte
-or per field costs more than the work itself. Such a function may return numbers only.
+It becomes part of its callers. Without numba's memory runtime no reference is counted when arrays are
+handed on, which in a function called per byte or per field costs more than the work itself. Such a function
+may return numbers only.
 """
 
 outlined = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)

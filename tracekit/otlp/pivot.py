@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from tracekit.otlp.native import allocating, kernel
 
 from tracekit.otlp.fields import CODE, NAMES, PLAN, RECORDS, Plan
+from tracekit.otlp.native import allocating, kernel
 
 _LISTS = {"KeyValue", "AnyValue"}
 _IS_LIST = np.isin(PLAN.fields["record"], [RECORDS.index(name) for name in _LISTS])
@@ -83,20 +83,46 @@ def pivot(tape: np.ndarray, entry_count: int, row_counts: np.ndarray) -> Rows:
         base[codes] = cell_count + np.arange(len(codes)) * count[number]
         cell_count += len(codes) * int(count[number])
     rows = Rows(
-        count=count, first=first[:-1], base=base,
-        entry=np.empty(first[-1], np.int64), parent=np.empty(first[-1], np.int32), code=np.empty(first[-1], np.int16),
-        values=np.zeros(cell_count, np.int64), sizes=np.full(cell_count, -1, np.int32),
-    )  # fmt: skip
+        count=count,
+        first=first[:-1],
+        base=base,
+        entry=np.empty(first[-1], np.int64),
+        parent=np.empty(first[-1], np.int32),
+        code=np.empty(first[-1], np.int16),
+        values=np.zeros(cell_count, np.int64),
+        sizes=np.full(cell_count, -1, np.int32),
+    )
     next_row = rows.first.copy()
-    _fill(PLAN, tape, entry_count, _IS_LIST, next_row, base, rows.entry, rows.parent, rows.code, rows.values, rows.sizes)
+    _fill(
+        PLAN,
+        tape,
+        entry_count,
+        _IS_LIST,
+        next_row,
+        base,
+        rows.entry,
+        rows.parent,
+        rows.code,
+        rows.values,
+        rows.sizes,
+    )
     return rows
 
 
 @kernel
 def _fill(
-    plan: Plan, tape: np.ndarray, entry_count: int, is_list: np.ndarray, next_row: np.ndarray, base: np.ndarray,
-    entries: np.ndarray, parents: np.ndarray, codes: np.ndarray, values: np.ndarray, sizes: np.ndarray,
-) -> None:  # fmt: skip
+    plan: Plan,
+    tape: np.ndarray,
+    entry_count: int,
+    is_list: np.ndarray,
+    next_row: np.ndarray,
+    base: np.ndarray,
+    entries: np.ndarray,
+    parents: np.ndarray,
+    codes: np.ndarray,
+    values: np.ndarray,
+    sizes: np.ndarray,
+) -> None:
     entry = 0
     while entry < entry_count:
         code = tape[entry].code

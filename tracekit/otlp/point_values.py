@@ -18,14 +18,28 @@ METRIC_POINTS = pa.schema([
     ("stream_row", pa.int64()), *_TIMES, ("value_int", pa.int64()), ("value_double", pa.float64()),
 ])  # fmt: skip
 """Columns of `metric_points` (gauges and sums). `start_ns` is null where the sender left it 0."""
-METRIC_HISTOGRAMS = pa.schema([
-    ("stream_row", pa.int64()), *_TIMES, ("count", pa.uint64()), ("sum", pa.float64()), ("min", pa.float64()),
-    ("max", pa.float64()), ("explicit_bounds", pa.list_(pa.float64())), ("bucket_counts", pa.list_(pa.uint64())),
-    ("scale", pa.int32()), ("zero_count", pa.uint64()), ("zero_threshold", pa.float64()),
-    ("positive_offset", pa.int32()), ("positive_counts", pa.list_(pa.uint64())),
-    ("negative_offset", pa.int32()), ("negative_counts", pa.list_(pa.uint64())),
-])  # fmt: skip
-"""Columns of `metric_histograms`: bounds and counts for explicit ones, the rest of them for exponential ones."""
+METRIC_HISTOGRAMS = pa.schema(
+    [
+        ("stream_row", pa.int64()),
+        *_TIMES,
+        ("count", pa.uint64()),
+        ("sum", pa.float64()),
+        ("min", pa.float64()),
+        ("max", pa.float64()),
+        ("explicit_bounds", pa.list_(pa.float64())),
+        ("bucket_counts", pa.list_(pa.uint64())),
+        ("scale", pa.int32()),
+        ("zero_count", pa.uint64()),
+        ("zero_threshold", pa.float64()),
+        ("positive_offset", pa.int32()),
+        ("positive_counts", pa.list_(pa.uint64())),
+        ("negative_offset", pa.int32()),
+        ("negative_counts", pa.list_(pa.uint64())),
+    ]
+)
+"""Columns of `metric_histograms`: bounds and counts for explicit ones, the rest of them for exponential
+ones.
+"""
 METRIC_SUMMARIES = pa.schema([
     ("stream_row", pa.int64()), *_TIMES, ("count", pa.uint64()), ("sum", pa.float64()),
     ("quantiles", pa.list_(pa.float64())), ("values", pa.list_(pa.float64())),
@@ -41,7 +55,9 @@ def _number_values(reading: Reading, verdict: Verdict) -> pa.Table:
     has_int, has_double = reading.rows.is_set(f"{record}.as_int"), reading.rows.is_set(f"{record}.as_double")
     has_flag = reading.rows.number(f"{record}.flags") & _NO_RECORDED_VALUE != 0
     verdict.reject(~(has_int | has_double | has_flag), Reason.POINT_WITHOUT_VALUE)
-    found["value_int"] = columns.numbers(reading.rows.number(f"{record}.as_int"), pa.int64(), is_valid=has_int)
+    found["value_int"] = columns.numbers(
+        reading.rows.number(f"{record}.as_int"), pa.int64(), is_valid=has_int
+    )
     found["value_double"] = columns.doubles(reading.rows.number(f"{record}.as_double"), is_valid=has_double)
     return _table(found, METRIC_POINTS, reading.rows.length(record))
 
@@ -66,7 +82,9 @@ def _exponential_values(reading: Reading, verdict: Verdict) -> pa.Table:
         is_there = reading.rows.is_set(f"{record}.{side}")
         offset = reading.small(f"{record}.{side}.offset", pa.int32(), verdict, is_valid=is_there)
         found[f"{side}_offset"] = offset
-        found[f"{side}_counts"], _ = _list(reading, f"{record}.{side}.bucket_counts", pa.uint64(), is_valid=is_there)
+        found[f"{side}_counts"], _ = _list(
+            reading, f"{record}.{side}.bucket_counts", pa.uint64(), is_valid=is_there
+        )
     return _table(found, METRIC_HISTOGRAMS, reading.rows.length(record))
 
 

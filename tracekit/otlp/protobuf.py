@@ -1,20 +1,34 @@
 """Protobuf documents to tape.
 
-A walker goes through the bytes once, without recursion and without allocating. Unknown fields are skipped. A known field
-of the wrong wire type means that the bytes are something else (most often another signal): it is a fault.
+A walker goes through the bytes once, without recursion and without allocating. Unknown fields are skipped.
+A known field of the wrong wire type means that the bytes are something else (most often another signal): it
+is a fault.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from tracekit.otlp.native import kernel, outlined
 
 from tracekit.otlp.fields import (
-    BOOL, DOCUMENT, ENUM, INT32, SINT32, UINT32, UNKNOWN, Plan,
+    BOOL,
+    DOCUMENT,
+    ENUM,
+    INT32,
+    SINT32,
+    UINT32,
+    UNKNOWN,
+    Plan,
 )  # fmt: skip
+from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.tape import (
-    MAX_NEST, close_record, cut_unfinished, emit, emit_fault, first_lost, forget,
+    MAX_NEST,
+    close_record,
+    cut_unfinished,
+    emit,
+    emit_fault,
+    first_lost,
+    forget,
     open_message,
 )  # fmt: skip
 from tracekit.otlp.words import load32, load64
@@ -34,8 +48,9 @@ def walk_protobuf(
 ) -> int:  # fmt: skip
     """Walks documents `bounds[i]:bounds[i + 1]`; gives the number of entries that the tape needs.
 
-    `signals[i]` is the signal's number, or -1 to find it by trial; the one that was taken is written back. `faults[i]`
-    becomes the reason why the document could not be read to its end (0 if it could) and `positions[i]` the byte.
+    `signals[i]` is the signal's number, or -1 to find it by trial; the one that was taken is written back.
+    `faults[i]` becomes the reason why the document could not be read to its end (0 if it could) and
+    `positions[i]` the byte.
     """
     at, likely = np.int64(0), np.int64(0)
     for document in range(bounds.size - 1):
@@ -46,7 +61,9 @@ def walk_protobuf(
         at, fault, position = _walk_document(
             plan, tape, stack, rows, buffer, start, end, document, at, signals[document]
         )
-        if fault == _MALFORMED and _is_other_signal(plan, tape, stack, rows, buffer, start, end, document, at, signals):
+        if fault == _MALFORMED and _is_other_signal(
+            plan, tape, stack, rows, buffer, start, end, document, at, signals
+        ):
             fault = _WRONG_SIGNAL
         faults[document] = fault
         positions[document] = position
@@ -70,14 +87,18 @@ def _signal_by_trial(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     start: int, end: int, document: int, at: int, likely: int,
 ) -> int:  # fmt: skip
-    """The signal that the document reads best as: `likely` if it fits, else the one that fits or gets furthest."""
+    """The signal that the document reads best as: `likely` if it fits, else the one that fits or gets
+    furthest.
+    """
     best, best_score = likely, np.int64(-1)
     for turn in range(_SIGNAL_COUNT):
         signal = (likely + turn) % _SIGNAL_COUNT
         after, fault, position = _walk_document(
             plan, tape, stack, rows, buffer, start, end, document, at, signal
         )
-        score = position - start if fault else (end - start) * (1 + _has_evidence(plan, tape, at, after, signal))
+        score = (
+            position - start if fault else (end - start) * (1 + _has_evidence(plan, tape, at, after, signal))
+        )
         forget(plan, tape, rows, at, after)
         if score > best_score:
             best, best_score = signal, score
@@ -137,7 +158,14 @@ def _unit_count(plan: Plan, tape: np.ndarray, start: int, end: int) -> int:
 
 @kernel
 def _walk_field(
-    plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray, at: int, depth: int, start: int
+    plan: Plan,
+    tape: np.ndarray,
+    stack: np.ndarray,
+    rows: np.ndarray,
+    buffer: np.ndarray,
+    at: int,
+    depth: int,
+    start: int,
 ) -> tuple[int, int, int, int]:
     """Reads the field at a byte; gives tape place, depth, next byte and fault (at the field's first byte)."""
     end = stack[depth].end
@@ -153,9 +181,16 @@ def _walk_field(
     if code == UNKNOWN:
         return at, depth, position, 0
     if wire_type != plan.fields[code].wire_type:
-        return _walk_packed(plan, tape, stack, buffer, at, depth, start, code, value, size, position, wire_type)
+        return _walk_packed(
+            plan, tape, stack, buffer, at, depth, start, code, value, size, position, wire_type
+        )
     if plan.fields[code].child < 0:
-        return emit(tape, at, code, stack[depth].row, _typed(plan.fields[code].kind, value), size), depth, position, 0
+        return (
+            emit(tape, at, code, stack[depth].row, _typed(plan.fields[code].kind, value), size),
+            depth,
+            position,
+            0,
+        )
     if stack[depth].nest + plan.fields[code].nest > MAX_NEST:
         fault = emit_fault(tape, at, stack[depth].row, start, _NESTED_TOO_DEEP, code)
         return fault, depth, end if is_cut else position, _TRUNCATED if is_cut else 0
@@ -170,7 +205,9 @@ def _walk_packed(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, buffer: np.ndarray, at: int, depth: int, start: int,
     code: int, value: int, size: int, position: int, wire_type: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """A field whose wire type is not the usual one: numbers packed into one slice, or bytes of something else."""
+    """A field whose wire type is not the usual one: numbers packed into one slice, or bytes of something
+    else.
+    """
     if wire_type != 2 or not plan.fields[code].repeated or plan.fields[code].wire_type == 2:
         return at, depth, start, _WRONG_SIGNAL
     at, fault = _unpack(plan, tape, buffer, at, code, stack[depth].row, value, value + size)
@@ -196,7 +233,8 @@ def _varint(buffer: np.ndarray, position: int, end: int) -> tuple[int, int]:
 
 @kernel
 def _wire_value(buffer: np.ndarray, position: int, end: int, wire_type: int) -> tuple[int, int, int]:
-    """The value (a number, or the first byte of a slice), the slice's size, and the byte behind; -1, -2 as above.
+    """The value (a number, or the first byte of a slice), the slice's size, and the byte behind; -1, -2 as
+    above.
 
     A slice that is cut off has its first byte with -1, all else that is cut off has 0.
     """

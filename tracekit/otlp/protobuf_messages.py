@@ -1,7 +1,7 @@
 """A protobuf message without framing: `TracesData`, `MetricsData`, `LogsData` or an export request.
 
-Such a message is a sequence of resources, each behind a tag and its length, so a long one is read piece by piece: any
-number of whole resources is a message again.
+Such a message is a sequence of resources, each behind a tag and its length, so a long one is read piece by
+piece: any number of whole resources is a message again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def is_protobuf(window: Window, chunk_bytes: int) -> bool:
 
 
 def protobuf_messages(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:
-    """Documents of whole resources; what is cut off or no resource goes to the decoder as it is, as the last one."""
+    """Documents of whole resources; what is cut off or no resource goes to the decoder as it is, as the
+    last one.
+    """
     wanted = chunk_bytes
     while True:
         window.extend(wanted)

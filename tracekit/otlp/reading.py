@@ -1,9 +1,12 @@
-"""What the flattening of every signal shares: the rows of a tape, the bytes behind them, and what is set aside."""
+"""What the flattening of every signal shares: the rows of a tape, the bytes behind them, and what is set
+aside.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -29,10 +32,15 @@ class Reading:
     """Tape entries of the faults that the walker noted inside records."""
 
     def verdict(self, record: str, *, outside: Iterable[str] = ()) -> Verdict:
-        """A verdict over a record type that holds the walker's faults in each record, but none inside others."""
+        """A verdict over a record type that holds the walker's faults in each record, but none inside
+        others.
+        """
         verdict = self.open_verdict(record)
         faults, rows = self._faults_inside(self.rows.entries(record), self.loose_faults(outside))
-        faults, rows = faults[::-1], rows[::-1]  # where a row has several, the first is assigned last and stays
+        faults, rows = (
+            faults[::-1],
+            rows[::-1],
+        )  # where a row has several, the first is assigned last and stays
         verdict.reason[rows] = self.source.tape["aux"][faults] >> 16
         verdict.code[rows] = self.source.tape["aux"][faults] & 0xFFFF
         verdict.position[rows] = self.source.tape["value"][faults]
@@ -78,7 +86,9 @@ class Reading:
         verdict.reject(found.too_large, Reason.TOO_LARGE, CODE[field])
         return found.column, found.repeated
 
-    def small(self, field: str, kind: pa.DataType, verdict: Verdict, *, is_valid: np.ndarray | None = None) -> pa.Array:
+    def small(
+        self, field: str, kind: pa.DataType, verdict: Verdict, *, is_valid: np.ndarray | None = None
+    ) -> pa.Array:
         """An integer field in a narrower column; rows that do not fit are rejected."""
         values = self.rows.number(field)
         limits = np.iinfo(kind.to_pandas_dtype())
@@ -86,7 +96,9 @@ class Reading:
         return columns.cast_numbers(values, kind, is_valid=is_valid)
 
     def time(self, field: str, verdict: Verdict, *, needed: bool) -> np.ndarray:
-        """A time in nanoseconds; rows beyond 63 bits are rejected and, where the time is needed, rows with 0."""
+        """A time in nanoseconds; rows beyond 63 bits are rejected and, where the time is needed, rows with
+        0.
+        """
         values = self.rows.number(field)
         verdict.reject(values < 0, Reason.TIME_OUT_OF_RANGE, CODE[field])
         if needed:
@@ -106,7 +118,7 @@ class Reading:
         tape = self.source.tape
         found, _ = columns.strings(self.source.buffer, tape["value"][entries], tape["aux"][entries])
         texts = found.to_pylist()
-        return [texts[start:end] for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
+        return [texts[start:end] for start, end in pairwise(offsets)]
 
     def ids(self, field: str, *, size_bytes: int) -> np.ndarray:
         """The ids as `[row, word]`, zero where absent or of another size."""
@@ -126,9 +138,14 @@ class Reading:
             return
         entries = self.rows.entries(field.split(".")[0])[rows]
         self.log.add(
-            signal, Reason.DUPLICATE_ATTRIBUTE_KEY, kind="note", documents=documents[rows],
-            positions=self.source.tape["value"][entries], codes=np.full(len(rows), CODE[field]), counts=repeated[rows],
-        )  # fmt: skip
+            signal,
+            Reason.DUPLICATE_ATTRIBUTE_KEY,
+            kind="note",
+            documents=documents[rows],
+            positions=self.source.tape["value"][entries],
+            codes=np.full(len(rows), CODE[field]),
+            counts=repeated[rows],
+        )
 
 
 def faults_of(tape: np.ndarray, entry_count: int) -> np.ndarray:
@@ -144,7 +161,9 @@ def kept_rows(table: pa.Table, is_kept: np.ndarray) -> pa.Table:
 def condemn_parents(
     parents_verdict: Verdict, verdict: Verdict, parents: np.ndarray, *, rows: np.ndarray | None = None
 ) -> None:
-    """Rejects the records that hold a rejected row (of `rows`, if given): a record is stored whole or not at all."""
+    """Rejects the records that hold a rejected row (of `rows`, if given): a record is stored whole or not
+    at all.
+    """
     rejected = np.flatnonzero(verdict.reason) if rows is None else rows[verdict.reason[rows] > 0]
     pairs = verdict.reason[rejected].astype(np.int64) << 16 | verdict.code[rejected]
     for pair in np.unique(pairs):

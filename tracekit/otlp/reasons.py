@@ -1,4 +1,6 @@
-"""Why something was not stored as it came: one number and one word for each reason, and what to do about it."""
+"""Why something was not stored as it came: one number and one word for each reason, and what to do about
+it.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ REJECTS = pa.schema([
 ])  # fmt: skip
 """Columns of a reject report, a row per document, reason and kind.
 
-`kind` is `rejected` (not stored) or `note` (stored, but something of it was set aside or is doubtful), `count` the number
-of records or, for `duplicate_attribute_key`, of attributes; `offset` and `example` are those of the first one.
+`kind` is `rejected` (not stored) or `note` (stored, but something of it was set aside or is doubtful),
+`count` the number of records or, for `duplicate_attribute_key`, of attributes; `offset` and `example` are
+those of the first one.
 """
 
 Kind = Literal["rejected", "note"]
@@ -83,7 +84,9 @@ class RejectLog:
         self, signal: str | None, reason: Reason, *, kind: Kind, documents: np.ndarray, positions: np.ndarray,
         codes: np.ndarray | None = None, counts: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """Notes findings of one reason: the document, the byte in the buffer, the field and the number of each."""
+        """Notes findings of one reason: the document, the byte in the buffer, the field and the number of
+        each.
+        """
         rows, first, inverse = np.unique(documents, return_index=True, return_inverse=True)
         weights = np.ones(len(documents), np.int64) if counts is None else counts.astype(np.int64)
         totals = np.zeros(len(rows), np.int64)
@@ -91,7 +94,9 @@ class RejectLog:
         for document, place, total in zip(rows, first, totals, strict=True):
             code = 0 if codes is None else int(codes[place])
             offset = self.source_offset(int(document), int(positions[place]))
-            self.rows.append((signal, kind, reason.word, int(total), int(document), offset, example(reason, code)))
+            self.rows.append(
+                (signal, kind, reason.word, int(total), int(document), offset, example(reason, code))
+            )
 
     def add_verdict(self, signal: str, verdict: Verdict, documents: np.ndarray) -> None:
         """Notes the rejected rows of a record type; `documents` is per row."""
@@ -110,4 +115,6 @@ class RejectLog:
     def table(self) -> pa.Table:
         """The report, ordered by document."""
         ordered = sorted(self.rows, key=lambda row: (row[4], row[1], row[2], row[0] or ""))
-        return pa.table([list(column) for column in zip(*ordered, strict=True)] or [[]] * len(REJECTS), schema=REJECTS)
+        return pa.table(
+            [list(column) for column in zip(*ordered, strict=True)] or [[]] * len(REJECTS), schema=REJECTS
+        )

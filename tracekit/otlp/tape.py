@@ -1,20 +1,20 @@
 """The tape: every field of a document in the order of its bytes, whatever the encoding.
 
-Entry `i` says that field `code[i]` belongs to row `parent[i]` of the record around it (rows count per record type from 0).
-A number is `value[i]` (doubles as their bits); a string or bytes field is `aux[i]` bytes at `value[i]` of the buffer;
-a record starts at byte `value[i]` and its own entries end before entry `aux[i]`.
+Entry `i` says that field `code[i]` belongs to row `parent[i]` of the record around it (rows count per
+record type from 0). A number is `value[i]` (doubles as their bits); a string or bytes field is `aux[i]`
+bytes at `value[i]` of the buffer; a record starts at byte `value[i]` and its own entries end before entry
+`aux[i]`.
 
-A tape that is too short is written no further but counted on: the caller then walks again with one that is long enough.
+A tape that is too short is written no further but counted on: the caller then walks again with one that is
+long enough.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from tracekit.otlp.native import kernel, outlined
 
 from tracekit.otlp.fields import FAULT, RECORD, Plan
+from tracekit.otlp.native import kernel, outlined
 
 MAX_DEPTH = 512
 """Open messages, more than 64 nested attribute values can need."""
@@ -22,7 +22,9 @@ MAX_NEST = 64
 """Attribute values inside attribute values."""
 
 
-ENTRY = np.dtype([("value", np.int64), ("parent", np.int32), ("aux", np.int32), ("code", np.int16)], align=True)
+ENTRY = np.dtype(
+    [("value", np.int64), ("parent", np.int32), ("aux", np.int32), ("code", np.int16)], align=True
+)
 """One entry of a tape; see the module's text."""
 
 OPEN_MESSAGE = np.dtype([
@@ -68,7 +70,14 @@ def emit_fault(tape: np.ndarray, at: int, parent: int, position: int, reason: in
 
 @kernel
 def open_message(
-    plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int, code: int, start: int
+    plan: Plan,
+    tape: np.ndarray,
+    stack: np.ndarray,
+    rows: np.ndarray,
+    depth: int,
+    at: int,
+    code: int,
+    start: int,
 ) -> int:
     """Writes the entry of a message and puts the message on the stack above `depth`; gives the next place."""
     is_record = plan.fields[code].kind == RECORD
@@ -95,10 +104,13 @@ def close_record(tape: np.ndarray, record: int, at: int) -> None:
 
 
 @outlined
-def cut_unfinished(plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int) -> int:
+def cut_unfinished(
+    plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int
+) -> int:
     """Takes back what a fault left unfinished, closes the open containers, and gives the next place.
 
-    What stays is certain: whole spans, metrics and log records, under a resource and scope that were read whole.
+    What stays is certain: whole spans, metrics and log records, under a resource and scope that were read
+    whole.
     """
     if at > tape.size:
         return at
@@ -131,7 +143,9 @@ def _first_uncertain(plan: Plan, tape: np.ndarray, stack: np.ndarray, depth: int
         record = stack[level].record
         if record < 0:
             return around
-        if plan.fields[stack[level].code].role != 1 or not _has_shown(plan, tape, record, stack[level].code, at):
+        if plan.fields[stack[level].code].role != 1 or not _has_shown(
+            plan, tape, record, stack[level].code, at
+        ):
             return record
         around = record
     return at

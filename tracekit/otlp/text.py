@@ -1,16 +1,23 @@
 """Writing JSON text into a byte buffer from compiled code.
 
-Every `put_*` function gives the place behind what it wrote. A buffer that is too short is written no further, but the
-place still grows (possibly by more than the text needs), so the caller sees at the end that it went past the buffer.
+Every `put_*` function gives the place behind what it wrote. A buffer that is too short is written no
+further, but the place still grows (possibly by more than the text needs), so the caller sees at the end
+that it went past the buffer.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from tracekit.otlp.native import kernel, outlined
 
+from tracekit.otlp.native import kernel, outlined
 from tracekit.otlp.words import (
-    SPARE, copy_bytes, first_bytes, first_special, is_ascii, load64, store64,
+    SPARE,
+    copy_bytes,
+    first_bytes,
+    first_special,
+    is_ascii,
+    load64,
+    store64,
 )  # fmt: skip
 
 _QUOTE, _BACKSLASH = np.int64(34), np.int64(92)
@@ -20,7 +27,15 @@ _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 def _short_escapes() -> np.ndarray:
     table = np.zeros(256, np.uint8)
-    for character, letter in {"\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r", '"': '"', "\\": "\\"}.items():
+    for character, letter in {
+        "\b": "b",
+        "\t": "t",
+        "\n": "n",
+        "\f": "f",
+        "\r": "r",
+        '"': '"',
+        "\\": "\\",
+    }.items():
         table[ord(character)] = ord(letter)
     return table
 

@@ -1,4 +1,6 @@
-"""OTLP/JSON text to documents: a document a line, or JSON values one after the other over any number of lines."""
+"""OTLP/JSON text to documents: a document a line, or JSON values one after the other over any number of
+lines.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def json_lines(window: Window, chunk_bytes: int, max_document_bytes: int) -> Ite
 
 
 def _starts_in_the_middle(data: bytes) -> bool:
-    """Whether the first line starts inside a document: without a brace, or with the brace of an inner object."""
+    """Whether the first line starts inside a document: without a brace, or with the brace of an inner
+    object.
+    """
     start = len(data) - len(data.lstrip(BLANKS))
     if data[start : start + 1] != b"{":
         return True
@@ -94,7 +98,9 @@ def _lines(data: bytes, offset: int, max_document_bytes: int) -> Iterator[Part |
 
 
 def json_values(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:
-    """A document for each JSON value. What is no JSON goes to the decoder up to the next line that starts a document."""
+    """A document for each JSON value. What is no JSON goes to the decoder up to the next line that starts a
+    document.
+    """
     wanted = chunk_bytes
     while True:
         window.extend(wanted)

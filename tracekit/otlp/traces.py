@@ -12,29 +12,53 @@ from tracekit.otlp.reading import Reading, condemn_parents, kept_rows
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import Verdict
 
-SPANS = pa.schema([
-    ("resource_row", pa.int32()), ("scope_row", pa.int32()), ("trace_id", pa.binary(16)), ("span_id", pa.uint64()),
-    ("parent_span_id", pa.uint64()), ("trace_state", pa.string()), ("flags", pa.uint32()), ("name", pa.string()),
-    ("kind", pa.uint8()), ("start_ns", pa.int64()), ("end_ns", pa.int64()), ("attributes", pa.string()),
-    ("dropped_attributes_count", pa.uint32()), ("dropped_events_count", pa.uint32()),
-    ("dropped_links_count", pa.uint32()), ("status_code", pa.uint8()), ("status_message", pa.string()),
-    ("document_row", pa.int32()),
-])  # fmt: skip
+SPANS = pa.schema(
+    [
+        ("resource_row", pa.int32()),
+        ("scope_row", pa.int32()),
+        ("trace_id", pa.binary(16)),
+        ("span_id", pa.uint64()),
+        ("parent_span_id", pa.uint64()),
+        ("trace_state", pa.string()),
+        ("flags", pa.uint32()),
+        ("name", pa.string()),
+        ("kind", pa.uint8()),
+        ("start_ns", pa.int64()),
+        ("end_ns", pa.int64()),
+        ("attributes", pa.string()),
+        ("dropped_attributes_count", pa.uint32()),
+        ("dropped_events_count", pa.uint32()),
+        ("dropped_links_count", pa.uint32()),
+        ("status_code", pa.uint8()),
+        ("status_message", pa.string()),
+        ("document_row", pa.int32()),
+    ]
+)
 SPAN_EVENTS = pa.schema([
     ("span_row", pa.int64()), ("event_index", pa.int32()), ("time_ns", pa.int64()), ("name", pa.string()),
     ("attributes", pa.string()), ("dropped_attributes_count", pa.uint32()),
 ])  # fmt: skip
-SPAN_LINKS = pa.schema([
-    ("span_row", pa.int64()), ("link_index", pa.int32()), ("linked_trace_id", pa.binary(16)),
-    ("linked_span_id", pa.uint64()), ("trace_state", pa.string()), ("flags", pa.uint32()), ("attributes", pa.string()),
-    ("dropped_attributes_count", pa.uint32()),
-])  # fmt: skip
+SPAN_LINKS = pa.schema(
+    [
+        ("span_row", pa.int64()),
+        ("link_index", pa.int32()),
+        ("linked_trace_id", pa.binary(16)),
+        ("linked_span_id", pa.uint64()),
+        ("trace_state", pa.string()),
+        ("flags", pa.uint32()),
+        ("attributes", pa.string()),
+        ("dropped_attributes_count", pa.uint32()),
+    ]
+)
 
 
-def trace_tables(reading: Reading, around: Containers, *, first_resource: int, first_scope: int) -> dict[str, pa.Table]:
+def trace_tables(
+    reading: Reading, around: Containers, *, first_resource: int, first_scope: int
+) -> dict[str, pa.Table]:
     """Tables `spans`, `span_events` and `span_links` of the records that can be stored.
 
-    `first_resource` and `first_scope` are the rows that the signal's resources and scopes begin at in the batch.
+    `first_resource` and `first_scope` are the rows that the signal's resources and scopes begin at in the
+    batch.
     """
     scopes = reading.rows.parents("Span")
     documents = around.document_of_scope[scopes]
@@ -94,7 +118,9 @@ def _content(reading: Reading, verdict: Verdict, notes: _Notes) -> dict[str, pa.
     notes.add("Span.attributes", repeated, np.arange(len(repeated)))
     counts = ("dropped_attributes_count", "dropped_events_count", "dropped_links_count", "flags")
     return {
-        "start_ns": columns.numbers(reading.time("Span.start_time_unix_nano", verdict, needed=True), pa.int64()),
+        "start_ns": columns.numbers(
+            reading.time("Span.start_time_unix_nano", verdict, needed=True), pa.int64()
+        ),
         "end_ns": columns.numbers(reading.time("Span.end_time_unix_nano", verdict, needed=False), pa.int64()),
         "name": reading.text("Span.name", verdict),
         "trace_state": reading.text("Span.trace_state", verdict),
@@ -137,7 +163,9 @@ def _links(reading: Reading, spans: Verdict, notes: _Notes) -> pa.Table:
         "dropped_attributes_count": reading.small("Link.dropped_attributes_count", pa.uint32(), verdict),
     }
     condemn_parents(spans, verdict, parents)
-    wrong = reading.has_wrong_size("Link.trace_id", size_bytes=16) | reading.has_wrong_size("Link.span_id", size_bytes=8)
+    wrong = reading.has_wrong_size("Link.trace_id", size_bytes=16) | reading.has_wrong_size(
+        "Link.span_id", size_bytes=8
+    )
     bad = np.flatnonzero(wrong & spans.is_kept[parents])
     reading.log.add(
         "traces", Reason.LINK_ID_INVALID, kind="note", documents=notes.documents[parents[bad]],
@@ -149,7 +177,9 @@ def _links(reading: Reading, spans: Verdict, notes: _Notes) -> pa.Table:
 def _children(
     found: dict[str, pa.Array], schema: pa.Schema, parents: np.ndarray, spans: Verdict, is_kept: np.ndarray
 ) -> pa.Table:
-    """Table of events or links: their span's row among those kept, their place among their siblings as sent."""
+    """Table of events or links: their span's row among those kept, their place among their siblings as
+    sent.
+    """
     row_of_span = np.cumsum(spans.is_kept) - 1
     first_of_span = np.searchsorted(parents, parents, side="left")
     found[schema.names[0]] = columns.cast_numbers(row_of_span[parents], pa.int64())

@@ -56,7 +56,9 @@ def walk(payloads: Sequence[bytes | memoryview], *, encoding: Encoding, signal: 
 
 
 def _buffer(payloads: Sequence[bytes | memoryview], size: int, encoding: Encoding) -> np.ndarray:
-    """The documents one behind the other, with spare bytes; for JSON, with as much room again for unescaped text."""
+    """The documents one behind the other, with spare bytes; for JSON, with as much room again for unescaped
+    text.
+    """
     room = size if encoding == "json" else 0
     buffer = np.empty(size + SPARE + room + SPARE, np.uint8)
     at = 0

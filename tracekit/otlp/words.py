@@ -1,9 +1,10 @@
 """Unaligned eight-byte reads and writes for compiled code, and what can be asked of eight bytes at once.
 
-A buffer that is read this way must end in `SPARE` bytes that belong to it. Words are little-endian, as on every
-platform that numba compiles for.
+A buffer that is read this way must end in `SPARE` bytes that belong to it. Words are little-endian, as on
+every platform that numba compiles for.
 """
 
+# ruff: noqa: ANN401 - the arguments of a code generator are of types that numba does not publish
 from __future__ import annotations
 
 from typing import Any
@@ -32,7 +33,7 @@ def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -
 
 
 @intrinsic
-def load64(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
+def load64(typing_context: Any, array: Any, index: Any) -> Any:
     """The eight bytes of a `uint8` array at a byte index, as one `uint64`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -42,7 +43,7 @@ def load64(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
-def load32(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
+def load32(typing_context: Any, array: Any, index: Any) -> Any:
     """The four bytes of a `uint8` array at a byte index, as one `uint32`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -52,7 +53,7 @@ def load32(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
-def store64(typing_context: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+def store64(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
     """Writes one `uint64` over the eight bytes of a `uint8` array at a byte index."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -63,10 +64,10 @@ def store64(typing_context: Any, array: Any, index: Any, value: Any) -> Any:  # 
 
 
 @intrinsic
-def trailing_zeros(typing_context: Any, word: Any) -> Any:  # noqa: ARG001
+def trailing_zeros(typing_context: Any, word: Any) -> Any:
     """Number of zero bits below the lowest bit that is set, 64 if none is."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
@@ -86,8 +87,12 @@ def _zero_bytes(word: int) -> int:
 
 @kernel
 def first_special(word: int) -> int:
-    """Place (0 to 7) of the first quote, backslash or control character among eight bytes, 8 if there is none."""
-    special = _zero_bytes(word ^ _QUOTES) | _zero_bytes(word ^ _BACKSLASHES) | ((word - _CONTROLS) & ~word & _HIGH)
+    """Place (0 to 7) of the first quote, backslash or control character among eight bytes, 8 if there is
+    none.
+    """
+    special = (
+        _zero_bytes(word ^ _QUOTES) | _zero_bytes(word ^ _BACKSLASHES) | ((word - _CONTROLS) & ~word & _HIGH)
+    )
     return trailing_zeros(special) >> 3
 
 

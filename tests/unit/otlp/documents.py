@@ -15,24 +15,34 @@ SPAN_ID = "b7ad6b7169203331"
 def span(**fields: object) -> Json:
     """A sound span, with some fields replaced, added or (with None) absent."""
     sound = {
-        "traceId": TRACE_ID, "spanId": SPAN_ID, "name": "step", "startTimeUnixNano": "1000", "endTimeUnixNano": "2000",
-    }  # fmt: skip
+        "traceId": TRACE_ID,
+        "spanId": SPAN_ID,
+        "name": "step",
+        "startTimeUnixNano": "1000",
+        "endTimeUnixNano": "2000",
+    }
     return {name: value for name, value in {**sound, **fields}.items() if value is not None}
 
 
 def traces(*spans: Json, **resource: object) -> bytes:
     """A document of spans under one resource and scope."""
-    return json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {}, "spans": spans}]}]}).encode()
+    return json.dumps(
+        {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
+    ).encode()
 
 
 def metrics(*metrics: Json) -> bytes:
     """A document of metrics under one resource and scope."""
-    return json.dumps({"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"scope": {}, "metrics": metrics}]}]}).encode()
+    return json.dumps(
+        {"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"scope": {}, "metrics": metrics}]}]}
+    ).encode()
 
 
 def logs(*records: Json) -> bytes:
     """A document of log records under one resource and scope."""
-    return json.dumps({"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {}, "logRecords": records}]}]}).encode()
+    return json.dumps(
+        {"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {}, "logRecords": records}]}]}
+    ).encode()
 
 
 def attribute(key: str, **value: object) -> Json:

@@ -10,12 +10,29 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import (
-    AnyValue, ArrayValue, EntityRef, InstrumentationScope, KeyValue, KeyValueList,
+    AnyValue,
+    ArrayValue,
+    EntityRef,
+    InstrumentationScope,
+    KeyValue,
+    KeyValueList,
 )  # fmt: skip
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData, ResourceLogs, ScopeLogs
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-    Exemplar, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Histogram, HistogramDataPoint, Metric,
-    MetricsData, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum, Summary, SummaryDataPoint,
+    Exemplar,
+    ExponentialHistogram,
+    ExponentialHistogramDataPoint,
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+    Summary,
+    SummaryDataPoint,
 )  # fmt: skip
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status, TracesData
@@ -52,29 +69,52 @@ def _nested(values: st.SearchStrategy[AnyValue]) -> st.SearchStrategy[AnyValue]:
 any_values = st.recursive(scalars, _nested, max_leaves=6)
 attributes = st.lists(st.builds(KeyValue, key=keys, value=any_values), max_size=4)
 entity_refs = st.builds(
-    EntityRef, schema_url=texts, type=texts, id_keys=st.lists(texts, max_size=2), description_keys=st.lists(texts, max_size=2)
+    EntityRef,
+    schema_url=texts,
+    type=texts,
+    id_keys=st.lists(texts, max_size=2),
+    description_keys=st.lists(texts, max_size=2),
 )
 resources = st.builds(
-    Resource, attributes=attributes, dropped_attributes_count=uint32s, entity_refs=st.lists(entity_refs, max_size=2)
+    Resource,
+    attributes=attributes,
+    dropped_attributes_count=uint32s,
+    entity_refs=st.lists(entity_refs, max_size=2),
 )
 scopes = st.builds(
     InstrumentationScope, name=texts, version=texts, attributes=attributes, dropped_attributes_count=uint32s
 )
 
 events = st.builds(
-    Span.Event, time_unix_nano=times_or_zero_ns, name=texts, attributes=attributes, dropped_attributes_count=uint32s
+    Span.Event,
+    time_unix_nano=times_or_zero_ns,
+    name=texts,
+    attributes=attributes,
+    dropped_attributes_count=uint32s,
 )
 links = st.builds(
     Span.Link, trace_id=bytes_of[16], span_id=bytes_of[8], trace_state=texts, attributes=attributes,
     dropped_attributes_count=uint32s, flags=uint32s,
 )  # fmt: skip
 spans = st.builds(
-    Span, trace_id=bytes_of[16], span_id=bytes_of[8], parent_span_id=bytes_of[8] | st.just(b"") | st.just(bytes(8)),
-    trace_state=texts, flags=uint32s, name=texts, kind=st.integers(0, 255), start_time_unix_nano=times_ns,
-    end_time_unix_nano=times_or_zero_ns, attributes=attributes, dropped_attributes_count=uint32s,
-    events=st.lists(events, max_size=2), dropped_events_count=uint32s, links=st.lists(links, max_size=2),
-    dropped_links_count=uint32s, status=st.builds(Status, message=texts, code=st.integers(0, 255)),
-)  # fmt: skip
+    Span,
+    trace_id=bytes_of[16],
+    span_id=bytes_of[8],
+    parent_span_id=bytes_of[8] | st.just(b"") | st.just(bytes(8)),
+    trace_state=texts,
+    flags=uint32s,
+    name=texts,
+    kind=st.integers(0, 255),
+    start_time_unix_nano=times_ns,
+    end_time_unix_nano=times_or_zero_ns,
+    attributes=attributes,
+    dropped_attributes_count=uint32s,
+    events=st.lists(events, max_size=2),
+    dropped_events_count=uint32s,
+    links=st.lists(links, max_size=2),
+    dropped_links_count=uint32s,
+    status=st.builds(Status, message=texts, code=st.integers(0, 255)),
+)
 traces_data = st.builds(TracesData, resource_spans=st.lists(
     st.builds(ResourceSpans, resource=resources, schema_url=texts, scope_spans=st.lists(
         st.builds(ScopeSpans, scope=scopes, schema_url=texts, spans=st.lists(spans, max_size=2)), max_size=2,
@@ -87,11 +127,23 @@ log_records = st.builds(
     dropped_attributes_count=uint32s, flags=uint32s, trace_id=bytes_of[16] | st.just(b""),
     span_id=bytes_of[8] | st.just(b""), event_name=texts,
 )  # fmt: skip
-logs_data = st.builds(LogsData, resource_logs=st.lists(
-    st.builds(ResourceLogs, resource=resources, schema_url=texts, scope_logs=st.lists(
-        st.builds(ScopeLogs, scope=scopes, schema_url=texts, log_records=st.lists(log_records, max_size=2)), max_size=2,
-    )), max_size=2,
-))  # fmt: skip
+logs_data = st.builds(
+    LogsData,
+    resource_logs=st.lists(
+        st.builds(
+            ResourceLogs,
+            resource=resources,
+            schema_url=texts,
+            scope_logs=st.lists(
+                st.builds(
+                    ScopeLogs, scope=scopes, schema_url=texts, log_records=st.lists(log_records, max_size=2)
+                ),
+                max_size=2,
+            ),
+        ),
+        max_size=2,
+    ),
+)
 
 exemplar_times = {"time_unix_nano": times_or_zero_ns, "filtered_attributes": attributes}
 exemplar_ids = {"trace_id": bytes_of[16] | st.just(b""), "span_id": bytes_of[8] | st.just(b"")}
@@ -101,8 +153,11 @@ exemplars = st.lists(
     max_size=2,
 )
 common = {
-    "attributes": attributes, "start_time_unix_nano": times_or_zero_ns, "time_unix_nano": times_ns, "flags": uint32s,
-}  # fmt: skip
+    "attributes": attributes,
+    "start_time_unix_nano": times_or_zero_ns,
+    "time_unix_nano": times_ns,
+    "flags": uint32s,
+}
 number_points = st.lists(
     st.builds(NumberDataPoint, as_int=int64s, exemplars=exemplars, **common)
     | st.builds(NumberDataPoint, as_double=doubles, exemplars=exemplars, **common)
@@ -128,9 +183,17 @@ _buckets = st.builds(
     ExponentialHistogramDataPoint.Buckets, offset=_int32s, bucket_counts=st.lists(uint64s, max_size=3)
 )
 exponential_points = st.builds(
-    ExponentialHistogramDataPoint, count=uint64s, sum=doubles, scale=_int32s, zero_count=uint64s, positive=_buckets,
-    exemplars=exemplars, max=doubles, zero_threshold=doubles, **common,
-)  # fmt: skip
+    ExponentialHistogramDataPoint,
+    count=uint64s,
+    sum=doubles,
+    scale=_int32s,
+    zero_count=uint64s,
+    positive=_buckets,
+    exemplars=exemplars,
+    max=doubles,
+    zero_threshold=doubles,
+    **common,
+)
 summary_points = st.builds(
     SummaryDataPoint, count=uint64s, sum=doubles, **common, quantile_values=st.lists(
         st.builds(SummaryDataPoint.ValueAtQuantile, quantile=doubles, value=doubles), max_size=2,
@@ -139,28 +202,53 @@ summary_points = st.builds(
 temporalities = st.integers(1, 2)
 metrics = st.one_of(
     *(
-        st.builds(Metric, name=texts.filter(bool), description=texts, unit=texts, metadata=attributes, **{kind: data})
+        st.builds(
+            Metric,
+            name=texts.filter(bool),
+            description=texts,
+            unit=texts,
+            metadata=attributes,
+            **{kind: data},
+        )
         for kind, data in {
             "gauge": st.builds(Gauge, data_points=number_points),
             "sum": st.builds(
-                Sum, data_points=number_points, aggregation_temporality=temporalities, is_monotonic=st.booleans()
+                Sum,
+                data_points=number_points,
+                aggregation_temporality=temporalities,
+                is_monotonic=st.booleans(),
             ),
             "histogram": st.builds(
-                Histogram, data_points=st.lists(_histogram_points(), max_size=2), aggregation_temporality=temporalities
+                Histogram,
+                data_points=st.lists(_histogram_points(), max_size=2),
+                aggregation_temporality=temporalities,
             ),
             "exponential_histogram": st.builds(
-                ExponentialHistogram, data_points=st.lists(exponential_points, max_size=2),
+                ExponentialHistogram,
+                data_points=st.lists(exponential_points, max_size=2),
                 aggregation_temporality=temporalities,
             ),
             "summary": st.builds(Summary, data_points=st.lists(summary_points, max_size=2)),
         }.items()
     )
-)  # fmt: skip
-metrics_data = st.builds(MetricsData, resource_metrics=st.lists(
-    st.builds(ResourceMetrics, resource=resources, schema_url=texts, scope_metrics=st.lists(
-        st.builds(ScopeMetrics, scope=scopes, schema_url=texts, metrics=st.lists(metrics, max_size=2)), max_size=2,
-    )), max_size=2,
-))  # fmt: skip
+)
+metrics_data = st.builds(
+    MetricsData,
+    resource_metrics=st.lists(
+        st.builds(
+            ResourceMetrics,
+            resource=resources,
+            schema_url=texts,
+            scope_metrics=st.lists(
+                st.builds(
+                    ScopeMetrics, scope=scopes, schema_url=texts, metrics=st.lists(metrics, max_size=2)
+                ),
+                max_size=2,
+            ),
+        ),
+        max_size=2,
+    ),
+)
 
 
 def to_json(message: Message) -> bytes:
@@ -174,5 +262,6 @@ def _with_hex_ids(value: Any) -> Any:  # noqa: ANN401
     if not isinstance(value, dict):
         return value
     return {
-        key: base64.b64decode(each).hex() if key in HEX_IDS else _with_hex_ids(each) for key, each in value.items()
+        key: base64.b64decode(each).hex() if key in HEX_IDS else _with_hex_ids(each)
+        for key, each in value.items()
     }

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.otlp.documents import (
-    SPAN_ID, TRACE_ID, Json, attribute, logs, metrics, names, read, reasons, span, traces,
+    SPAN_ID,
+    TRACE_ID,
+    Json,
+    attribute,
+    logs,
+    metrics,
+    names,
+    read,
+    reasons,
+    span,
+    traces,
 )  # fmt: skip
 from tracekit.otlp import Document, decode
 
@@ -81,8 +91,10 @@ def test_rejects_are_counted_by_document_and_reason() -> None:
     bad = span(traceId="0" * 32)
     batch = read(traces(bad, GOOD, bad), traces(bad, span(startTimeUnixNano="0")))
     assert reasons(batch) == [
-        ("rejected", "trace_id_invalid", 2), ("rejected", "time_zero", 1), ("rejected", "trace_id_invalid", 1),
-    ]  # fmt: skip
+        ("rejected", "trace_id_invalid", 2),
+        ("rejected", "time_zero", 1),
+        ("rejected", "trace_id_invalid", 1),
+    ]
 
 
 def test_only_the_first_fault_of_a_record_counts() -> None:
@@ -187,7 +199,9 @@ def test_fault_of_a_metric_rejects_its_points(fields: Json) -> None:
     ([], [], True), (["4"], [], True), (["1", "3"], [10.0], True),
     (["4"], [10.0], False), ([], [10.0], False), (["1", "2", "1"], [10.0], False),
 ])  # fmt: skip
-def test_histogram_needs_one_more_bucket_than_bounds(counts: list[str], bounds: list[float], is_kept: bool) -> None:
+def test_histogram_needs_one_more_bucket_than_bounds(
+    counts: list[str], bounds: list[float], is_kept: bool
+) -> None:
     """Or no buckets at all; one bucket without bounds is the whole line."""
     point = {"timeUnixNano": "5", "count": "4", "bucketCounts": counts, "explicitBounds": bounds}
     batch = read(metrics({"name": "m", "histogram": {"dataPoints": [point], "aggregationTemporality": 2}}))
@@ -255,10 +269,14 @@ def test_values_nest_64_levels() -> None:
     assert reasons(batch) == [("rejected", "nested_too_deep", 1)]
 
 
-@pytest.mark.parametrize("opening", ['{"arrayValue":{"values":[', '{"kvlistValue":{"values":[{"key":"k","value":'])
+@pytest.mark.parametrize(
+    "opening", ['{"arrayValue":{"values":[', '{"kvlistValue":{"values":[{"key":"k","value":']
+)
 def test_a_bomb_of_nesting_is_rejected_quickly(opening: str) -> None:
     """A million levels neither crash nor hang."""
-    bomb = traces(GOOD, span(attributes=[{"key": "a", "value": "@"}])).replace(b'"@"', opening.encode() * 1_000_000)
+    bomb = traces(GOOD, span(attributes=[{"key": "a", "value": "@"}])).replace(
+        b'"@"', opening.encode() * 1_000_000
+    )
     batch = read(bomb)
     assert names(batch) == ["good"]
     assert [kind for kind, _, _ in reasons(batch)] == ["rejected"]
@@ -266,7 +284,12 @@ def test_a_bomb_of_nesting_is_rejected_quickly(opening: str) -> None:
 
 def test_unknown_fields_are_ignored() -> None:
     """A newer sender may say more than we know, anywhere and of any shape."""
-    unknown = {"fieldOfTomorrow": {"deep": [1, "]", {"x": "\\\"}"}]}, "other": None, "third": [[]], "fourth": -1.5e3}
+    unknown = {
+        "fieldOfTomorrow": {"deep": [1, "]", {"x": '\\"}'}]},
+        "other": None,
+        "third": [[]],
+        "fourth": -1.5e3,
+    }
     batch = read(traces(span(**unknown, status={"code": 1, **unknown}), **unknown))
     assert batch.spans.select(["name", "status_code"]).to_pylist() == [{"name": "step", "status_code": 1}]
     assert reasons(batch) == []

@@ -18,15 +18,21 @@ def log_rows(data: LogsData) -> list[Row]:
     return [
         {
             **place,
-            "time_ns": log.time_unix_nano or None, "observed_time_ns": log.observed_time_unix_nano or None,
-            "severity_number": log.severity_number, "severity_text": log.severity_text, "body": oracle.body(log.body),
+            "time_ns": log.time_unix_nano or None,
+            "observed_time_ns": log.observed_time_unix_nano or None,
+            "severity_number": log.severity_number,
+            "severity_text": log.severity_text,
+            "body": oracle.body(log.body),
             "attributes": oracle.attribute_object(log.attributes),
-            "dropped_attributes_count": log.dropped_attributes_count, "flags": log.flags,
-            "trace_id": log.trace_id or None, "span_id": oracle.span_number(log.span_id),
-            "event_name": log.event_name, "document_row": 0,
+            "dropped_attributes_count": log.dropped_attributes_count,
+            "flags": log.flags,
+            "trace_id": log.trace_id or None,
+            "span_id": oracle.span_number(log.span_id),
+            "event_name": log.event_name,
+            "document_row": 0,
         }
         for place, log in oracle.placed_records(data, "log_records")
-    ]  # fmt: skip
+    ]
 
 
 def repeated_in_bodies(data: LogsData) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
 from tests.unit.otlp import messages, oracle
-from tracekit.otlp import SCHEMAS, Batch, Document, decode
+from tracekit.otlp import Batch, Document, decode
 
 Row = dict[str, Any]
 POINT_TYPES = ("NumberDataPoint", "HistogramDataPoint", "ExponentialHistogramDataPoint", "SummaryDataPoint")
@@ -55,25 +55,37 @@ def member(point: Message, name: str) -> object:
 
 
 def number_row(row: int, point: Message) -> Row:
-    return {**times(row, point), "value_int": member(point, "as_int"), "value_double": member(point, "as_double")}
+    return {
+        **times(row, point),
+        "value_int": member(point, "as_int"),
+        "value_double": member(point, "as_double"),
+    }
 
 
 def histogram_row(row: int, point: Message) -> Row:
     is_explicit = hasattr(point, "explicit_bounds")
     sides = {} if is_explicit else {"positive": "positive", "negative": "negative"}
-    buckets: Row = {"positive_offset": None, "positive_counts": None, "negative_offset": None, "negative_counts": None}
+    buckets: Row = {
+        "positive_offset": None,
+        "positive_counts": None,
+        "negative_offset": None,
+        "negative_counts": None,
+    }
     for side in sides:
         if point.HasField(side):
             buckets[f"{side}_offset"] = getattr(point, side).offset
             buckets[f"{side}_counts"] = list(getattr(point, side).bucket_counts)
     return {
-        **times(row, point), "count": point.count,
+        **times(row, point),
+        "count": point.count,
         **{name: member(point, name) for name in ("sum", "min", "max")},
         "explicit_bounds": oracle.plain(list(point.explicit_bounds)) if is_explicit else None,
         "bucket_counts": list(point.bucket_counts) if is_explicit else None,
-        "scale": None if is_explicit else point.scale, "zero_count": None if is_explicit else point.zero_count,
-        "zero_threshold": None if is_explicit else oracle.plain(point.zero_threshold), **buckets,
-    }  # fmt: skip
+        "scale": None if is_explicit else point.scale,
+        "zero_count": None if is_explicit else point.zero_count,
+        "zero_threshold": None if is_explicit else oracle.plain(point.zero_threshold),
+        **buckets,
+    }
 
 
 def summary_row(row: int, point: Message) -> Row:
@@ -85,7 +97,9 @@ def summary_row(row: int, point: Message) -> Row:
 
 
 def point_rows(data: MetricsData, types: set[str], row_of: Any) -> list[Row]:  # noqa: ANN401
-    return [row_of(row, point) for row, (_, _, point) in enumerate(points(data)) if type(point).__name__ in types]
+    return [
+        row_of(row, point) for row, (_, _, point) in enumerate(points(data)) if type(point).__name__ in types
+    ]
 
 
 def exemplar_rows(data: MetricsData) -> list[Row]:
@@ -124,4 +138,6 @@ def test_json_decodes_to_the_same_tables(data: MetricsData) -> None:
     batch = decode([Document(messages.to_json(data))], encoding="json")
     assert_holds(batch, data)
     same = decode([Document(data.SerializeToString())], encoding="protobuf", signal="metrics")
-    assert all(getattr(batch, name).equals(getattr(same, name)) for name in ("resources", "scopes", "logs", "spans"))
+    assert all(
+        getattr(batch, name).equals(getattr(same, name)) for name in ("resources", "scopes", "logs", "spans")
+    )

@@ -18,16 +18,25 @@ def span_rows(data: TracesData) -> list[Row]:
     return [
         {
             **place,
-            "trace_id": span.trace_id, "span_id": oracle.span_number(span.span_id),
-            "parent_span_id": oracle.span_number(span.parent_span_id), "trace_state": span.trace_state,
-            "flags": span.flags, "name": span.name, "kind": span.kind, "start_ns": span.start_time_unix_nano,
-            "end_ns": span.end_time_unix_nano, "attributes": oracle.attribute_object(span.attributes),
+            "trace_id": span.trace_id,
+            "span_id": oracle.span_number(span.span_id),
+            "parent_span_id": oracle.span_number(span.parent_span_id),
+            "trace_state": span.trace_state,
+            "flags": span.flags,
+            "name": span.name,
+            "kind": span.kind,
+            "start_ns": span.start_time_unix_nano,
+            "end_ns": span.end_time_unix_nano,
+            "attributes": oracle.attribute_object(span.attributes),
             "dropped_attributes_count": span.dropped_attributes_count,
-            "dropped_events_count": span.dropped_events_count, "dropped_links_count": span.dropped_links_count,
-            "status_code": span.status.code, "status_message": span.status.message, "document_row": 0,
+            "dropped_events_count": span.dropped_events_count,
+            "dropped_links_count": span.dropped_links_count,
+            "status_code": span.status.code,
+            "status_message": span.status.message,
+            "document_row": 0,
         }
         for place, span in oracle.placed_records(data, "spans")
-    ]  # fmt: skip
+    ]
 
 
 def spans_of(data: TracesData) -> list[Span]:
@@ -49,14 +58,18 @@ def event_rows(data: TracesData) -> list[Row]:
 def link_rows(data: TracesData) -> list[Row]:
     return [
         {
-            "span_row": row, "link_index": index, "linked_trace_id": link.trace_id,
-            "linked_span_id": oracle.span_number(link.span_id), "trace_state": link.trace_state, "flags": link.flags,
+            "span_row": row,
+            "link_index": index,
+            "linked_trace_id": link.trace_id,
+            "linked_span_id": oracle.span_number(link.span_id),
+            "trace_state": link.trace_state,
+            "flags": link.flags,
             "attributes": oracle.attribute_object(link.attributes),
             "dropped_attributes_count": link.dropped_attributes_count,
         }
         for row, span in enumerate(spans_of(data))
         for index, link in enumerate(span.links)
-    ]  # fmt: skip
+    ]
 
 
 def repeated_key_count(data: TracesData) -> int:

@@ -62,7 +62,9 @@ def names(content: bytes, **options: int) -> list[str]:
 
 def rejects(content: bytes, **options: int) -> list[tuple[str, int]]:
     """Reason and offset of everything that was set aside."""
-    tables = [table for chunk, batch in decoded(content, **options) for table in (chunk.rejects, batch.rejects)]
+    tables = [
+        table for chunk, batch in decoded(content, **options) for table in (chunk.rejects, batch.rejects)
+    ]
     return [(row["reason"], row["offset"]) for table in tables for row in table.to_pylist()]
 
 
@@ -115,7 +117,9 @@ def test_every_format_is_read_whole(content: bytes) -> None:
 
 @pytest.mark.parametrize(("compress", "word"), [(gzip.compress, ", gzip"), (zstd, ", zstd"), (bytes, "")])
 @pytest.mark.parametrize(("name", "content"), FORMATS.items())
-def test_format_is_told_in_words(name: str, content: bytes, compress: Callable[[bytes], bytes], word: str) -> None:
+def test_format_is_told_in_words(
+    name: str, content: bytes, compress: Callable[[bytes], bytes], word: str
+) -> None:
     """A report can say what a file was."""
     found = chunks(compress(content))
     assert {chunk.format for chunk in found} == {name + word}
@@ -142,7 +146,11 @@ def test_offsets_are_those_of_the_source() -> None:
 def test_both_encodings_in_one_file_come_in_chunks_of_their_own() -> None:
     """One file exporter may have been given several pipelines."""
     found = chunks(with_lengths(PB_FIRST, PB_SECOND, SECOND, PB_FIRST))
-    assert [(chunk.encoding, len(chunk.documents)) for chunk in found] == [("protobuf", 2), ("json", 1), ("protobuf", 1)]
+    assert [(chunk.encoding, len(chunk.documents)) for chunk in found] == [
+        ("protobuf", 2),
+        ("json", 1),
+        ("protobuf", 1),
+    ]
 
 
 def test_signals_may_be_mixed() -> None:
@@ -195,7 +203,10 @@ def test_line_cut_at_the_end_keeps_its_whole_spans() -> None:
 @pytest.mark.parametrize("cut", [1, 2, 3, 10])
 def test_message_cut_at_the_end_keeps_its_whole_spans(cut: int) -> None:
     """Whatever is missing of the last message, those before it are there."""
-    for content in (with_lengths(PB_FIRST, protobuf("second", "lost")), PB_FIRST + protobuf("second", "lost")):
+    for content in (
+        with_lengths(PB_FIRST, protobuf("second", "lost")),
+        PB_FIRST + protobuf("second", "lost"),
+    ):
         assert names(content[:-cut]) == ["first", "second"]
         ((reason, offset),) = rejects(content[:-cut])
         assert reason == "truncated"
@@ -260,7 +271,10 @@ LONG = traces(span(name="x" * 10_000))
     [
         (FIRST + b"\n" + LONG + b"\n" + SECOND + b"\n", len(FIRST) + 1),
         (with_lengths(PB_FIRST, protobuf("x" * 10_000), PB_SECOND), len(with_lengths(PB_FIRST))),
-        (with_lengths(zstd(PB_FIRST), zstd(protobuf("x" * 10_000)), zstd(PB_SECOND)), len(with_lengths(zstd(PB_FIRST)))),
+        (
+            with_lengths(zstd(PB_FIRST), zstd(protobuf("x" * 10_000)), zstd(PB_SECOND)),
+            len(with_lengths(zstd(PB_FIRST))),
+        ),
     ],
 )
 def test_document_beyond_the_limit_is_rejected_alone(content: bytes, offset: int) -> None:
