@@ -15,6 +15,7 @@ from tracekit.store.writing import decoder_rejects
 # About 380,000 spans of ten attributes. Large batches share the cost of a transaction and of looking for
 # duplicates, and give each service row groups of its own; two of them must fit in memory.
 _BATCH_BYTES: dict[Encoding, int] = {"protobuf": 160 << 20, "json": 320 << 20}
+_CHUNK_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
     is_empty = True
     try:
         with source.open() as stream:
-            for gathered in _gathered(documents(stream)):
+            for gathered in _gathered(documents(stream, chunk_bytes=_CHUNK_BYTES)):
                 is_empty = False
                 yield _decode(source, gathered)
     except UnknownFormatError as error:
