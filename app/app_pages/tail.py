@@ -3,7 +3,7 @@
 import streamlit as st
 from investigation.evidence import proof_section
 from investigation.page import answer_state, page_header, quality_badge, stop_if_empty
-from investigation.question import ask
+from investigation.question import ask, question_text
 from investigation.split import (
     causes_section,
     differences,
@@ -19,13 +19,15 @@ file = store_file()
 badge = page_header("Tail", purpose="Which stage made the slow ones slow, and what proves it.")
 stop_if_empty(file)
 question = ask(file)
+st.caption(question_text(question))
 answer = tail_answer(file, **question._asdict())
 with badge:
     quality_badge(answer.evidence)
 
-if answer_state(answer):
+is_drawn = answer_state(answer)
+left_out(answer)
+if is_drawn:
     figures(answer)
-    left_out(answer)
     split_section(answer)
     causes_section(answer)
     left, right = st.columns(2, gap="large")

@@ -20,7 +20,7 @@ def stage_choice(answer: Any) -> str | None:  # noqa: ANN401 - the answer's clas
     stages = answer.stages.sort("excess_ns", "stage", descending=[True, False])["stage"].to_list()
     if not stages:
         return None
-    first = culprit(answer.stages) or stages[0]
+    first = culprit(answer.stages, verdict=answer.verdict) or stages[0]
     ordered = [first, *(stage for stage in stages if stage != first)]
     return st.selectbox("Stage", ordered, key="stage", bind="query-params", width=320)
 

@@ -93,6 +93,13 @@ def ask(file: StoreFile) -> TailQuestion:
     )
 
 
+def question_text(question: TailQuestion) -> str:
+    """The conditions that the choices amount to, as SQL: hidden filters are not forgotten filters."""
+    baseline = OWN_MIDDLE if question.baseline == "body" else f"`{question.baseline}`"
+    where = f"`{question.where}`" if question.where else "all"
+    return f"Units: {where} · compared with {baseline}"
+
+
 def _filters(file: StoreFile, kind: str) -> Filters:
     """The filters that most questions do without."""
     populations = rows(file, "explore/unit_populations").filter(pl.col("kind") == kind)

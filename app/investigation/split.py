@@ -29,6 +29,7 @@ _NS_COLUMNS = {
     "per_call_ns": "longer calls (ns)",
 }
 _DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "adjusted p"}
+_BLAMELESS_VERDICTS = frozenset({"mix_not_slowness", "improved", "no_excess"})
 _SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
 # A rank that waits is not the culprit, and time without a span has none: neither gets the accent.
 _NOBODYS_STAGES = ("unattributed", "step.straggler_wait")
@@ -43,9 +44,7 @@ def figures(answer: Any) -> None:  # noqa: ANN401 - the answer's class is not pa
         "Excess to explain": answer.excess_ns,
     }
     with st.container(horizontal=True):
-        st.metric(
-            "Slow of all", f"{count_text(answer.tail_count)} of {count_text(answer.count)}", border=True
-        )
+        st.metric("Slow ones", f"{count_text(answer.tail_count)} of {count_text(answer.count)}", border=True)
         for label, value in shown.items():
             st.metric(label, duration_text(value), help=exact_text(value), border=True)
 
@@ -55,17 +54,19 @@ def split_section(answer: Any) -> None:  # noqa: ANN401 - as above
     st.subheader("Where the excess is", anchor=False)
     st.caption(
         "Each bar is a stage's part of the excess; the parts sum to it exactly. Whiskers: 95 % interval. "
-        "Diamond: what the other rule of ownership would say. Faded: not significant. "
+        "Diamond: what the other rule of ownership would say, where it differs. Faded: not significant. "
         "Click a bar for the traces that prove it."
     )
     st.altair_chart(
-        charts.excess_by_stage(answer.stages, culprit=culprit(answer.stages)),
+        charts.excess_by_stage(answer.stages, culprit=culprit(answer.stages, verdict=answer.verdict)),
         key=STAGE_CHART,
         on_select=take_over_stage,
         alt="Part of the excess by stage with 95 % intervals",
     )
-    with st.expander("All figures", icon=":material/table_rows:"):
+    st.caption(work_text(answer.stages))
+    with st.expander("All figures, and the split by class of work", icon=":material/table_rows:"):
         stage_table(answer.stages)
+        class_table(answer.classes)
 
 
 def take_over_stage() -> None:
@@ -75,19 +76,24 @@ def take_over_stage() -> None:
         st.session_state["stage"] = picked[0]["stage"]
 
 
-def culprit(stages: pl.DataFrame) -> str | None:
-    """The stage with the largest part of the excess, if that names somebody and is not chance; else None."""
-    if stages.is_empty():
+def culprit(stages: pl.DataFrame, *, verdict: str) -> str | None:
+    """The stage with the largest part of the excess, if that names somebody and is not chance; else None.
+
+    Nobody is to blame where the slow ones are mostly larger, or faster, or no different.
+    """
+    if stages.is_empty() or verdict in _BLAMELESS_VERDICTS:
         return None
     first = stages.sort("excess_ns", "stage", descending=[True, False]).row(0, named=True)
     is_named = first["stage"] not in _NOBODYS_STAGES and first["excess_ns"] > 0
-    return first["stage"] if is_named and first["significant"] is not False else None
+    is_slower = 2 * first["rate_ns"] >= first["excess_ns"]
+    return first["stage"] if is_named and is_slower and first["significant"] is not False else None
 
 
 def stage_table(stages: pl.DataFrame) -> None:
     """Every figure of the split, exact, in nanoseconds."""
     st.dataframe(
         stages,
+        placeholder="–",
         column_config={
             "share": st.column_config.NumberColumn("share", format="percent"),
             "tail_calls": st.column_config.NumberColumn("calls, slow", format="%.2f"),
@@ -99,6 +105,39 @@ def stage_table(stages: pl.DataFrame) -> None:
         },
         hide_index=True,
         alt="All figures of the split by stage",
+    )
+
+
+def work_text(stages: pl.DataFrame) -> str:
+    """How much of the excess is other work (mix) and how much is slowness at the same work (rate)."""
+    parts = {"other work": "mix_ns", "slower at the same work": "rate_ns"}
+    sums = {label: stages[column].sum() for label, column in parts.items()}
+    return (
+        "Of the excess: "
+        + ", ".join(f"{duration_text(ns, signed=True)} {label}" for label, ns in sums.items())
+        + "."
+    )
+
+
+def class_table(classes: pl.DataFrame) -> None:
+    """The split by classes of units that should take the same time; the parts sum to the excess."""
+    text = {"return_dtype": pl.String}
+    st.dataframe(
+        classes.with_columns(
+            pl.col("mix_ns", "rate_ns").map_elements(lambda value: duration_text(value, signed=True), **text)
+        ),
+        column_config={
+            "class": "class of work",
+            "presence": "occurs in",
+            "tail_count": "slow",
+            "baseline_count": "baseline",
+            "tail_share": st.column_config.NumberColumn("share of the slow", format="percent"),
+            "baseline_share": st.column_config.NumberColumn("share of the baseline", format="percent"),
+            "mix_ns": "other work",
+            "rate_ns": "slower",
+        },
+        hide_index=True,
+        alt="The excess by class of work",
     )
 
 

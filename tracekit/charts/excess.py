@@ -26,9 +26,9 @@ def excess_by_stage(stages: pl.DataFrame, *, culprit: str | None = None) -> alt.
 
     `stages` has one row a stage: `stage`, `owner`, `excess_ns`, `share`, `low_ns`, `high_ns` (95 %
     interval, null where none can be given) and `significant` (null likewise). A column
-    `alternative_excess_ns`, where there is one, is drawn as a diamond: what the other rule of ownership
-    would say. Intervals have whiskers, stages that are not significant are faded, and the `culprit` has
-    its figures in the accent colour. A click selects a stage (parameter `stage`).
+    `alternative_excess_ns`, where there is one, is drawn as a diamond where it differs: what the other
+    rule of ownership would say. Intervals have whiskers, stages that are not significant are faded, and
+    the `culprit` has its figures in the accent colour. A click selects a stage (parameter `stage`).
     """
     is_culprit = pl.col("stage") == pl.lit(culprit or "")
     return _bar_chart(stages.with_columns(pl.col("stage").alias("bar"), is_culprit.alias("is_culprit")))
@@ -115,7 +115,7 @@ def _rows(parts: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
         "is_culprit",
     )
     return rows.with_columns(
-        pl.concat_str("amount", pl.lit("  ·  "), "percent").alias("label"),
+        pl.concat_str("amount", "percent", "owner", separator="  ·  ").alias("label"),
         pl.max_horizontal(pl.lit(0.0), "excess", "high", *({"alternative"} & set(rows.columns))).alias(
             "label_at"
         ),
@@ -181,7 +181,8 @@ def _whiskers(base: alt.Chart) -> alt.Chart:
 
 def _alternative_marks(base: alt.Chart) -> alt.Chart:
     tooltip = [alt.Tooltip("stage:N"), alt.Tooltip("alternative_exact:N", title="by the other rule")]
-    mark = base.mark_point(shape="diamond", filled=False, color=NEUTRAL, size=50, strokeWidth=1.5)
+    differing = base.transform_filter("datum.alternative !== datum.excess")
+    mark = differing.mark_point(shape="diamond", filled=False, color=NEUTRAL, size=50, strokeWidth=1.5)
     return mark.encode(x="alternative:Q", tooltip=tooltip)
 
 
