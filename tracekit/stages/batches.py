@@ -118,8 +118,8 @@ def _blocking(
     cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]
 ) -> NDArray[np.bool_]:
     """Consumers do not hold up the producer above them, nor does what says that it is asynchronous."""
-    handed_over = (spans.kind == _CONSUMER) & (spans.parent >= 0) & (spans.kind[spans.parent] == _PRODUCER)
-    blocking = ~handed_over
+    from_producer = (spans.parent >= 0) & (spans.kind[np.maximum(spans.parent, 0)] == _PRODUCER)
+    blocking = ~((spans.kind == _CONSUMER) & from_producer)
     declared = _rows(cursor, reading("stages/batch_async", keys=keys))
     blocking[spans.rows_of(declared["span_row"].to_numpy())] = False
     return blocking
