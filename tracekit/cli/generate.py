@@ -52,6 +52,7 @@ def generate(
       tracekit generate healthy --out skewed --set corrupt.skew_ms=5
       tracekit generate healthy --endpoint http://localhost:4318
     """
+    _make_importable()
     if wants_list:
         click.echo(_listing(scenario))
         return
@@ -105,7 +106,5 @@ def _make_importable() -> None:
     if parent not in sys.path:
         sys.path.append(parent)
 
-
-_make_importable()
 
 COMMANDS = (generate,)

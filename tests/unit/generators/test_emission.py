@@ -253,6 +253,9 @@ def test_vllm_durations_are_the_truth_within_its_clocks(short_run: Short) -> Non
     }
     assert np.allclose(read["time_in_queue"], parts[:, stages.ENG_QUEUE], atol=1e-9)
     assert np.allclose(read["time_in_model_prefill"], parts[:, stages.ENG_PREFILL], atol=1e-9)
+    decode = engine.attributes["gen_ai.latency.time_in_model_decode"]
+    requests = run.requests[engine.trace]
+    assert np.allclose(decode, (requests["engine_last_ns"] - requests["engine_first_ns"]) / 1e9, atol=3e-4)
     assert (engine.start_ns % 256 == 0).all()
 
 
