@@ -7,8 +7,7 @@ import math
 import polars as pl
 import streamlit as st
 
-from investigation.question import TailQuestion
-from investigation.store import StoreFile, opened, rows
+from investigation.store import StoreFile, opened
 
 _METRIC_COLUMNS = {"ttft": "ttft_ns", "tpot": "tpot_ns", "e2e": "e2e_ns", "step": "e2e_ns"}
 _METRIC_WINDOWS = {
@@ -72,18 +71,20 @@ def quantile_ns(values: pl.Series, quantile: float) -> int:
     return values.sort()[min(max(rank, 1), len(values)) - 1]
 
 
-def stages_over_time(file: StoreFile, question: TailQuestion, units: pl.DataFrame) -> pl.DataFrame:
-    """Mean time of the units in each stage per window of the clock: at most about sixty windows."""
-    first_ns, last_ns = units["start_ns"].min(), units["start_ns"].max()
+@st.cache_data(max_entries=32, show_spinner=False)
+def stages_over_time(file: StoreFile, metric: str, where: str | None) -> pl.DataFrame:
+    """Mean time of the units of `measured_units` in each stage, per window of the clock."""
+    units = measured_units(file, metric, where)
+    first_ns, last_ns = int(units["start_ns"].min()), int(units["start_ns"].max())
     window_ns = strip_window_ns(last_ns - first_ns)
-    return rows(
-        file,
-        "explore/stages_over_time",
-        unit_ids=units["unit_id"].to_list(),
-        windows=_METRIC_WINDOWS[question.metric],
-        first_ns=first_ns // window_ns * window_ns,
-        window_ns=window_ns,
-    )
+    with opened(file) as store:
+        return store.query(
+            "explore/stages_over_time",
+            unit_ids=units["unit_id"].to_list(),
+            windows=_METRIC_WINDOWS[metric],
+            first_ns=first_ns // window_ns * window_ns,
+            window_ns=window_ns,
+        )
 
 
 def strip_window_ns(range_ns: int) -> int:

@@ -180,7 +180,7 @@ def over_time_section(file: StoreFile, question: TailQuestion) -> None:
         st.caption("No units to draw.")
         return
     st.caption(f"Mean {METRICS[question.metric]} of all units of this selection, by stage")
-    windows = stages_over_time(file, question, units)
+    windows = stages_over_time(file, question.metric, question.where)
     st.altair_chart(charts.stages_over_time(windows), alt="Mean time by stage over time")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -168,6 +169,18 @@ def test_a_step_is_drawn_with_all_its_ranks(visit: Visit) -> None:
     waits = app.dataframe[1].value
     assert waits.iloc[0]["culprit_rank"] == 2
     assert waits.iloc[0]["culprit_operation"] == "data_load"
+
+
+def test_the_segments_of_a_step_cover_every_rank_exactly(visit: Visit, sample_store: Path) -> None:
+    """What is drawn sums to each rank's part of the step, to the nanosecond."""
+    from investigation.waterfall import step_rows
+
+    with tk.open(sample_store, read_only=True) as store:
+        ranks = store.query("explore/step_ranks", job_id="job-a", attempt=0, step=39)
+        bars, segments = step_rows(ranks, store.operations(trace_id=ranks["trace_id"][0]))
+    length_ns = pl.col("end_ns") - pl.col("start_ns")
+    drawn = segments.group_by("row").agg(length_ns.sum().alias("length_ns")).sort("row")
+    assert drawn["length_ns"].to_list() == bars.select(length_ns)["end_ns"].to_list()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""Operations become rows and segments; no nanosecond is added or lost on the way."""
+
+from __future__ import annotations
+
+import polars as pl
+from investigation.waterfall import step_rows, trace_rows
+
+OWNED = pl.List(pl.Struct({"start_ns": pl.Int64, "end_ns": pl.Int64}))
+EPOCH_NS = 1_796_017_279_060_210_906
+
+
+def operation(
+    span_id: str | None,
+    parent: str | None,
+    name: str,
+    start_ns: int,
+    end_ns: int,
+    *owned: tuple[int, int],
+    **other: str,
+) -> dict[str, object]:
+    """One row of `Store.operations`, times given as offsets from a real date."""
+    return {
+        "span_id": span_id,
+        "parent_span_id": parent,
+        "operation": name,
+        "stage": other.get("stage", "unattributed"),
+        "owner": "platform",
+        "start_ns": EPOCH_NS + start_ns,
+        "end_ns": EPOCH_NS + end_ns,
+        "owned": [{"start_ns": EPOCH_NS + start, "end_ns": EPOCH_NS + end} for start, end in owned],
+        "source": other.get("source", "span"),
+        "quality": other.get("quality", "observed"),
+    }
+
+
+def frame(*rows: dict[str, object]) -> pl.DataFrame:
+    """Rows of `Store.operations` as it gives them."""
+    return pl.DataFrame(
+        rows, schema_overrides={"owned": OWNED, "span_id": pl.String, "parent_span_id": pl.String}
+    )
+
+
+REQUEST = frame(
+    operation("r", None, "POST", 0, 100, (0, 10), (90, 100), stage="gw.ingress"),
+    operation("e", "r", "llm_request", 10, 90, (10, 20)),
+    operation(None, "e", "queue", 20, 90, (20, 90), stage="eng.queue", source="attribute", quality="derived"),
+)
+SENDERS = pl.DataFrame(
+    {
+        "span_id": ["r", "e"],
+        "service_name": ["gateway", "vllm"],
+        "rank": pl.Series([None, None], dtype=pl.Int32),
+        "status_code": ["UNSET", "ERROR"],
+    }
+)
+
+
+def test_a_derived_operation_lies_under_the_span_it_was_found_in() -> None:
+    """Rows are in tree order, offsets count from the first start."""
+    bars, _ = trace_rows(REQUEST, SENDERS)
+    assert list(bars.select("row", "depth", "start_ns", "end_ns", "is_virtual").iter_rows()) == [
+        (0, 0, 0, 100, False),
+        (1, 1, 10, 90, False),
+        (2, 2, 20, 90, True),
+    ]
+
+
+def test_a_label_says_who_sent_a_span_and_whether_it_failed() -> None:
+    """The sender is named where it changes; a failure is marked."""
+    bars, _ = trace_rows(REQUEST, SENDERS)
+    assert bars["label"].to_list() == ["POST · gateway", "✕ llm_request · vllm", "queue"]
+
+
+def test_segments_are_exactly_what_operations_own() -> None:
+    """Every owned interval is one segment on its row; together they cover the request."""
+    _, segments = trace_rows(REQUEST, SENDERS)
+    assert list(segments.select("row", "start_ns", "end_ns").iter_rows()) == [
+        (0, 0, 10), (0, 90, 100), (1, 10, 20), (2, 20, 90),
+    ]  # fmt: skip
+
+
+def test_a_derived_operation_says_where_it_is_known_from() -> None:
+    """Nothing is shown as observed that was not."""
+    bars, _ = trace_rows(REQUEST, SENDERS)
+    assert bars["note"].to_list() == ["", "", "derived, from its attribute"]
+
+
+def test_the_ranks_of_a_step_have_one_row_each_with_all_that_lies_below() -> None:
+    """Operations of other steps in the same trace do not enter; waiting belongs to the rank that waits."""
+    operations = frame(
+        operation("s0", None, "step", 0, 50, (40, 50)),
+        operation("f0", "s0", "forward", 0, 40, (0, 40), stage="step.compute"),
+        operation("s1", None, "step", 5, 50),
+        operation("c1", "s1", "collective", 5, 50, (30, 50), stage="step.exposed_comm"),
+        operation(
+            None,
+            "c1",
+            "collective",
+            5,
+            30,
+            (5, 30),
+            stage="step.straggler_wait",
+            source="gap",
+            quality="derived",
+        ),
+        operation("x", None, "step", 60, 90, (60, 90)),
+    )
+    ranks = pl.DataFrame(
+        {
+            "rank": [1, 0],
+            "host_name": ["node-1", None],
+            "root_span_id": ["s1", "s0"],
+            "start_ns": [EPOCH_NS + 5, EPOCH_NS],
+            "end_ns": [EPOCH_NS + 50, EPOCH_NS + 50],
+        }
+    )
+    bars, segments = step_rows(ranks, operations)
+    assert list(bars.select("label", "start_ns", "end_ns").iter_rows()) == [
+        ("rank 0", 0, 50),
+        ("rank 1 · node-1", 5, 50),
+    ]
+    assert list(segments.select("row", "start_ns", "end_ns", "stage").iter_rows()) == [
+        (0, 0, 40, "step.compute"),
+        (0, 40, 50, "unattributed"),
+        (1, 5, 30, "step.straggler_wait"),
+        (1, 30, 50, "step.exposed_comm"),
+    ]
