@@ -122,7 +122,7 @@ def test_slow_steps_are_traced_to_their_cause(training: Database, first: int, la
 
 def test_the_quality_of_the_captures_is_known(serving: Database, training: Database) -> None:
     """Impossible values of vLLM and missing root spans are warnings; nothing is poor."""
-    assert quality(serving).reasons == ["14 of 286 units carry impossible values, which were not used"]
+    assert quality(serving).reasons == ["14 of 286 units report values that cannot be (impossible, or against each other), not used"]
     incomplete = quality(training)
     assert incomplete.verdict == "usable"
     assert any("name a parent that did not arrive" in reason for reason in incomplete.reasons)

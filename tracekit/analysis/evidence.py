@@ -57,7 +57,7 @@ def evidence_of(counts: dict[str, int], *, left_out_count: int, missing_count: i
     candidates = {
         f"{damaged:.1%} of the time belongs to spans without a parent or was cut off": damaged,
         f"{incomplete:,} of {unit_count:,} units have spans whose parent is missing": incomplete / unit_count,
-        f"{conflicting:,} of {unit_count:,} units carry impossible values, not used": conflicting
+        f"{conflicting:,} of {unit_count:,} units report values that cannot be, not used": conflicting
         / unit_count,
         f"{missing_count:,} units have no value of the metric": missing_count / (unit_count + missing_count),
         f"the units were seen from {counts['vantage_count']} vantage points": counts["vantage_count"] > 1,

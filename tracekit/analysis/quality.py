@@ -70,7 +70,7 @@ CHECKS = {
         warning_share=0.25,
     ),
     "conflicting_units": Check(
-        "units carry impossible values, which were not used",
+        "units report values that cannot be (impossible, or against each other), not used",
         "FROM units WHERE conflict_count > 0",
         error_share=0.5,
     ),

@@ -277,7 +277,7 @@ def test_conflicts_are_named_in_the_evidence(store: Write) -> None:
     ]
     evidence = tail(store(units), "ttft").evidence
     assert evidence.verdict == "usable"
-    assert "impossible values" in evidence.reasons[0]
+    assert "values that cannot be" in evidence.reasons[0]
 
 
 def test_stages_that_do_not_sum_to_the_duration_are_no_ground_for_an_answer(store: Write) -> None:
