@@ -123,7 +123,7 @@ GATEWAY = (
 )
 NETWORK = (
     Parameter("network.dispatch_median_ms", 0.3, "gateway to frontend", ASSUMPTION),
-    Parameter("network.return_median_ms", 0.3, "frontend back to the gateway, per token", ASSUMPTION),
+    Parameter("network.return_median_ms", 1.0, "frontend back to the gateway, per token", ASSUMPTION),
     Parameter("network.sigma", 0.3, "sigma of both", ASSUMPTION, 0, 3),
 )
 FRONTEND = (

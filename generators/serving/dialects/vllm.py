@@ -23,8 +23,8 @@ from generators.serving.simulation import Run
 from generators.spans import SERVER, Column, Emission, SpanGroup
 
 SCOPE = "vllm.tracing.otel"
-EXPORT_LAG_NS = 1_300_000
-"""Between the last token and the export call, as in a real capture."""
+EXPORT_LAG_NS = 490_000
+"""Between the last token and the export call, the median of a real capture."""
 CLOCK_JITTER_NS = 300_000
 """By how much durations on the engine's clock differ from the frontend's, as in a real capture."""
 
