@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,10 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
-from tests.interop.sent import RESOURCE, Keeping, assert_all_stored, record
+from tests.interop.relaying import free_port, send_through, wait_for_port
+from tests.interop.sent import assert_all_stored
 
 from tracekit.ingest import ingest
 from tracekit.receiver import Receiver
@@ -64,8 +61,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 @contextmanager
 def collector(program: Path, folder: Path, **values: object) -> Iterator[int]:
     """A running Collector; its OTLP/gRPC port. It flushes when the block ends."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     values = {"grpc_port": 1, "http_port": 1, "compression": "gzip"} | values
     configuration = folder / "collector.yaml"
     configuration.write_text(CONFIGURATION.format(port=port, folder=folder, **values))
@@ -77,29 +73,6 @@ def collector(program: Path, folder: Path, **values: object) -> Iterator[int]:
         process.terminate()
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
-
-
-def wait_for_port(port: int) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < deadline, "the Collector did not start"
-            time.sleep(0.1)
-        else:
-            return
-
-
-def send_through(port: int) -> Keeping:
-    keeping = Keeping()
-    provider = TracerProvider(resource=RESOURCE)
-    provider.add_span_processor(SimpleSpanProcessor(keeping))
-    exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{port}", insecure=True)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    record(provider)
-    provider.shutdown()
-    return keeping
 
 
 @pytest.mark.parametrize(
