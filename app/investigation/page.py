@@ -27,7 +27,7 @@ _ANSWER_VERDICTS = {
     "refused": ("refused", "red"),
 }
 _TITLES = (
-    (tk.StoreLockedError, "Another process is writing to this store"),
+    (tk.StoreLockedError, "Another process holds this store"),
     (tk.StoreVersionError, "This store was written by a newer tracekit"),
     (tk.StoreError, "The trace store cannot be opened"),
     (tk.InsufficientDataError, "The data cannot bear this answer"),

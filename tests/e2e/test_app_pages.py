@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,6 +98,22 @@ def test_a_store_of_a_newer_tracekit_is_named_as_such(
     app = visit("overview.py", store=newer)
     assert not app.exception
     assert "newer tracekit" in app.error[0].value
+
+
+def test_a_store_that_another_process_holds_is_named_as_such(visit: Visit, tmp_path: Path) -> None:
+    """Who holds it, and that a later look may succeed."""
+    held = tmp_path / "held.duckdb"
+    hold = f"import duckdb; connection = duckdb.connect({str(held)!r}); print('held', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        app = visit("tail.py", store=held)
+        holder.communicate(b"\n")
+    assert not app.exception
+    assert "Another process holds this store" in app.error[0].value
+    assert app.button(key="look_again")
 
 
 def test_the_overview_counts_what_is_in_the_store(visit: Visit, sample_store: Path) -> None:

@@ -89,7 +89,7 @@ def _bar_chart(parts: pl.DataFrame) -> alt.LayerChart:
     layers = [_zero_line(), _bars(base, rows, unit=unit)]
     if rows["low"].count():
         layers.append(_whiskers(base))
-    if "alternative" in rows.columns:
+    if "alternative" in rows.columns and (rows["alternative"] != rows["excess"]).any():
         layers.append(_alternative_marks(base))
     return alt.layer(*layers, _labels(base)).configure_view(strokeWidth=0)
 

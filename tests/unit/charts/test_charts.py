@@ -64,10 +64,12 @@ def test_the_culprit_has_the_accent_and_no_other() -> None:
     assert not any(row["is_culprit"] for row in rows_of(charts.excess_by_stage(STAGES), "excess"))
 
 
-def test_the_other_rule_is_drawn_where_it_is_known() -> None:
-    """Ambiguity is a mark of its own beside the interval."""
+def test_the_other_rule_is_drawn_where_it_differs() -> None:
+    """Ambiguity is a mark of its own beside the interval, and no ambiguity is none."""
+    same = STAGES.with_columns(pl.col("excess_ns").alias("alternative_excess_ns"))
     both = STAGES.with_columns((pl.col("excess_ns") // 2).alias("alternative_excess_ns"))
     assert "point" not in marks(charts.excess_by_stage(STAGES))
+    assert "point" not in marks(charts.excess_by_stage(same))
     assert "point" in marks(charts.excess_by_stage(both))
     assert rows_of(charts.excess_by_stage(both), "alternative")[0]["alternative_exact"] == "206,000,061 ns"
 
