@@ -11,7 +11,6 @@ from typing import Self
 from starlette.routing import BaseRoute
 
 from tracekit.errors import UsageError
-from tracekit.otlp import SIGNALS, Document, Encoding, decode
 from tracekit.receiver.access import Access, is_loopback
 from tracekit.receiver.budget import Budget
 from tracekit.receiver.committer import Committer
@@ -22,10 +21,8 @@ from tracekit.receiver.http_app import http_app
 from tracekit.receiver.intake import Intake
 from tracekit.receiver.ports import Ports
 from tracekit.receiver.self_metrics import SelfMetrics
+from tracekit.receiver.warm_up import warm_up
 from tracekit.store import Database
-
-_ENCODINGS: tuple[Encoding, ...] = ("protobuf", "json")
-_WARM_UP = {"protobuf": b"", "json": b"{}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class Receiver:
 
     def start(self) -> None:
         """Take requests; returns when both ports answer. Raises `UsageError` for a port that is taken."""
-        _compile_decoders()
+        warm_up()
         self.committer.start()
         self.units.start()
         self._self_metrics.start()
@@ -133,10 +130,3 @@ def file_bytes(path: Path) -> int:
     """Bytes on disk of the store at `path`, its write-ahead log included."""
     parts = (path, path.with_name(path.name + ".wal"))
     return sum(part.stat().st_size for part in parts if part.exists())
-
-
-def _compile_decoders() -> None:
-    # The first call of a decoder compiles it or loads it from the cache: no sender should wait for that.
-    for encoding in _ENCODINGS:
-        for signal in SIGNALS:
-            decode([Document(_WARM_UP[encoding])], encoding=encoding, signal=signal)
