@@ -96,6 +96,7 @@ def _with_short_roots(emission: Emission, values: Values, seed: int) -> tuple[Em
     shortened = 0
 
     def change(group: SpanGroup, number: int) -> SpanGroup:
+        """Change one group."""
         nonlocal shortened
         struck = _chance(seed, "post_root", number, len(group)) < float(values["corrupt.post_root_share"])
         struck &= (
@@ -128,6 +129,7 @@ def _without_some_parents(emission: Emission, values: Values, seed: int) -> tupl
     share = float(values["corrupt.missing_parent_share"])
 
     def change(group: SpanGroup, number: int) -> SpanGroup:
+        """Change one group."""
         struck = _chance(seed, "missing_parent", number, len(group)) < share
         return group.take(~(struck & np.isin(group.span_id, parents)))
 
@@ -162,6 +164,7 @@ def _drifting(emission: Emission, values: Values, seed: int) -> tuple[Emission, 
     first_ns = min(int(group.start_ns.min()) for group in emission.groups)
 
     def drifted(group: SpanGroup, _: int) -> SpanGroup:
+        """Apply the drift to one group."""
         return _retimed(group, lambda t: t + np.rint((t - first_ns) * rate[group.resource]).astype(np.int64))
 
     return _each(emission, drifted), ppm
@@ -185,6 +188,7 @@ def _with_duplicates(emission: Emission, values: Values, seed: int) -> tuple[Emi
     share = float(values["corrupt.duplicate_share"])
 
     def change(group: SpanGroup, number: int) -> SpanGroup:
+        """Change one group."""
         times = 1 + (_chance(seed, "duplicate", number, len(group)) < share)
         return group.take(np.repeat(np.arange(len(group)), times))
 
@@ -196,6 +200,7 @@ def _with_late_spans(emission: Emission, values: Values, seed: int) -> tuple[Emi
     late = 0
 
     def change(group: SpanGroup, number: int) -> SpanGroup:
+        """Change one group."""
         nonlocal late
         struck = _chance(seed, "late", number, len(group)) < float(values["corrupt.late_share"])
         late += int(struck.sum())

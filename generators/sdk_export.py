@@ -164,6 +164,7 @@ def _rows(emission: Emission, group: SpanGroup) -> Callable[[Tracer, GivenIds, i
     attributes, kind = _attribute_reader(group), _KINDS[group.kind - 1]
 
     def emit(tracer: Tracer, ids: GivenIds, row: int) -> None:
+        """Start and end the span in this row."""
         ids.trace_id, ids.span_id = high[row] << 64 | low[row], span_ids[row]
         context = None
         if parents[row]:
@@ -204,6 +205,7 @@ def _attribute_reader(group: SpanGroup) -> Callable[[int], dict[str, Any]]:
     order = list(group.attributes)
 
     def read(row: int) -> dict[str, Any]:
+        """Attributes of this row."""
         found = dict(constants)
         for key, values, present in columns:
             if present is None or present[row]:

@@ -66,6 +66,7 @@ def _replica_series(run: Run, replica: int) -> list[Series]:
     reading, labels = run.readings[:, replica], {"model_name": MODEL_NAME, "engine": str(replica)}
 
     def plain(kind: str, name: str, unit: str, values: np.ndarray) -> Series:
+        """A gauge or counter of this replica."""
         return Series(name, unit, kind, SCOPE, replica + 1, origin_ns, time_ns, values, labels)
 
     blocks = int(run.values["engine.kv_tokens"]) // int(run.values["engine.block_tokens"])

@@ -228,6 +228,7 @@ def _source_digest() -> int:
 def _compiled_loop(digest: int) -> Callable[[World], int]:
     @njit(cache=True)
     def run(world: World) -> int:
+        """Run a world to its end."""
         heap = start_events(world)
         position, count = 0, world.requests.shape[0]
         while position < count or len(heap) > 0:
