@@ -97,7 +97,7 @@ def question_text(question: TailQuestion) -> str:
     """The conditions that the choices amount to, as SQL: hidden filters are not forgotten filters."""
     baseline = OWN_MIDDLE if question.baseline == "body" else f"`{question.baseline}`"
     where = f"`{question.where}`" if question.where else "all"
-    return f"Units: {where} · compared with {baseline}"
+    return f"Units: {where} · compared with {baseline}".replace("\n)", ")")
 
 
 def _filters(file: StoreFile, kind: str) -> Filters:
