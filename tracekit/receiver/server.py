@@ -36,6 +36,10 @@ class ReceiverSettings:
     max_request_bytes: int = 64 << 20
     max_waiting_bytes: int = 256 << 20
     group_bytes: int = 32 << 20
+    store_memory_bytes: int = 768 << 20
+    """What DuckDB may hold in memory; larger sorts and joins go to disk."""
+    store_log_bytes: int = 256 << 20
+    """Size of the write-ahead log at which it is folded into the file: often costs time, seldom a slow restart."""
     body_timeout_s: float = 30.0
     self_metrics_interval_s: float = 60.0
 
@@ -47,6 +51,14 @@ class ReceiverSettings:
             )
         if self.token is not None and not self.token.strip():
             raise UsageError("the token is empty; give one that cannot be guessed")
+
+    @property
+    def tuning(self) -> dict[str, str]:
+        """DuckDB's settings for the store."""
+        return {
+            "memory_limit": f"{self.store_memory_bytes}B",
+            "checkpoint_threshold": f"{self.store_log_bytes}B",
+        }
 
 
 class Receiver:
@@ -60,7 +72,7 @@ class Receiver:
         extra_routes: Callable[[Receiver], Sequence[BaseRoute]] = lambda receiver: (),
     ) -> None:
         self.settings = settings
-        self.store = HeldStore(lambda: Database.open(path))
+        self.store = HeldStore(lambda: Database.open(path, tuning=settings.tuning))
         self.counters = Counters()
         self.units = UnitsFollower(self.store)
         budget = Budget(settings.max_waiting_bytes)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import duckdb
 
@@ -34,13 +35,18 @@ _FULL = (
 _NEWER_STORAGE = "Trying to read a database file with version number"
 
 
-def connect(path: Path | None, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+def connect(
+    path: Path | None, *, read_only: bool, tuning: Mapping[str, str] = MappingProxyType({})
+) -> duckdb.DuckDBPyConnection:
     """Connect to the DuckDB file at `path` (None: in memory), without access to anything else.
+
+    `tuning` are further settings of DuckDB, such as `memory_limit`.
 
     Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
     """
     with store_errors(path):
-        return duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=_SETTINGS)
+        target = str(path) if path else ":memory:"
+        return duckdb.connect(target, read_only=read_only, config={**_SETTINGS, **tuning})
 
 
 @contextmanager

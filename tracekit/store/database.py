@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import duckdb
@@ -35,16 +35,24 @@ class Database:
         self._cursor_lock = threading.Lock()
 
     @classmethod
-    def open(cls, path: str | Path | None, *, read_only: bool = False, create: bool = True) -> Database:
+    def open(
+        cls,
+        path: str | Path | None,
+        *,
+        read_only: bool = False,
+        create: bool = True,
+        tuning: Mapping[str, str] = MappingProxyType({}),
+    ) -> Database:
         """Open the store at `path`, or one in memory for None.
 
         A file that is not there is made unless `create` is false or the store is `read_only`; a store of
-        an older tracekit is brought up to date. Raises `StoreLockedError` when another process holds the
-        file, `StoreVersionError` when a newer tracekit wrote it, `StoreError` when it is no trace store.
+        an older tracekit is brought up to date. `tuning` are settings of DuckDB, such as `memory_limit`.
+        Raises `StoreLockedError` when another process holds the file, `StoreVersionError` when a newer
+        tracekit wrote it, `StoreError` when it is no trace store.
         """
         location = Path(path) if path is not None else None
         _check_location(location, read_only=read_only, create=create)
-        database = cls(connect(location, read_only=read_only), path=location, read_only=read_only)
+        database = cls(connect(location, read_only=read_only, tuning=tuning), path=location, read_only=read_only)
         try:
             database._prepare_schema()
         except BaseException:
