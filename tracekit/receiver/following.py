@@ -13,7 +13,7 @@ from tracekit.stages import update_units
 _log = logging.getLogger(__name__)
 
 # Between two updates, so that a steady stream is not followed span by span.
-_PAUSE_S = 0.5
+_PAUSE_S = 1.0
 
 
 class UnitsFollower:
