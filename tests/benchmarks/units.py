@@ -46,18 +46,22 @@ SPANS = {
     """,
 }
 
+PATHS = {"genai": "/v1/chat/completions", "generic": "/checkout"}
+
 ATTRIBUTES = """
     CASE shape
         WHEN 'http' THEN json_object(
-            'http.request.method', 'POST', 'url.path', '/v1/chat/completions', 'http.response.status_code',
-            CASE WHEN trace_no % 50 = 0 AND position = 0 THEN 500 ELSE 200 END, 'server.address', 'gw.example',
+            'http.request.method', 'POST', 'url.path', '{path}', 'http.response.status_code',
+            CASE WHEN trace_no % 50 = 0 AND position = 0 THEN 500 ELSE 200 END,
+            'server.address', 'gw.example',
             'server.port', 8000, 'network.peer.address', '10.0.0.' || trace_no % 200,
             'user_agent.original', 'client/1.' || trace_no % 9, 'tenant', 't' || trace_no % 40,
             'scenario', 'load', 'request.size', trace_no % 5000)
         WHEN 'genai' THEN json_object(
             'gen_ai.operation.name', 'chat', 'gen_ai.request.model', 'large', 'gen_ai.provider.name', 'vllm',
             'gen_ai.request.max_tokens', 512, 'gen_ai.request.temperature', 0.7,
-            'gen_ai.usage.input_tokens', 20 + trace_no % 2000, 'gen_ai.usage.output_tokens', 2 + trace_no % 300,
+            'gen_ai.usage.input_tokens', 20 + trace_no % 2000,
+            'gen_ai.usage.output_tokens', 2 + trace_no % 300,
             'gen_ai.response.time_to_first_chunk', duration_ns * 0.4 / 1e9, 'server.address', 'vllm',
             'server.port', 8001)
         WHEN 'vllm' THEN json_object(
@@ -67,7 +71,8 @@ ATTRIBUTES = """
             'gen_ai.latency.time_in_model_prefill', duration_ns * 0.25 / 1e9,
             'gen_ai.latency.time_in_model_decode', duration_ns * 0.52 / 1e9,
             'gen_ai.latency.time_in_model_inference', duration_ns * 0.77 / 1e9,
-            'gen_ai.usage.prompt_tokens', 20 + trace_no % 2000, 'gen_ai.usage.completion_tokens', 2 + trace_no % 300,
+            'gen_ai.usage.prompt_tokens', 20 + trace_no % 2000,
+            'gen_ai.usage.completion_tokens', 2 + trace_no % 300,
             'gen_ai.request.id', 'cmpl-' || trace_no, 'gen_ai.request.n', 1)
         ELSE json_object(
             'component', 'c' || position, 'thread.id', trace_no % 64, 'code.function', 'handle',
@@ -79,8 +84,11 @@ ATTRIBUTES = """
 FILL = """
     INSERT INTO base.spans
     SELECT
-        md5(trace_no::VARCHAR)::UUID, hash(trace_no, position), CASE WHEN parent >= 0 THEN hash(trace_no, parent) END,
-        start_ns + duration_ns * from_thousandth // 1000, start_ns + duration_ns * until_thousandth // 1000,
+        md5(trace_no::VARCHAR)::UUID,
+        hash(trace_no, position),
+        CASE WHEN parent >= 0 THEN hash(trace_no, parent) END,
+        start_ns + duration_ns * from_thousandth // 1000,
+        start_ns + duration_ns * until_thousandth // 1000,
         name, kind, 0, NULL, service, 1, {attributes}::JSON::VARIANT, NULL, 0, 0, 0, 0, 1
     FROM (
         SELECT
@@ -88,7 +96,9 @@ FILL = """
             1790000000000000000 + trace_no * 1000000 AS start_ns,
             50000000 + hash(trace_no) % 400000000 AS duration_ns
         FROM range({first}, {last}) AS numbers (trace_no)
-    ), (VALUES {spans}) AS shapes (position, parent, name, kind, service, from_thousandth, until_thousandth, shape)
+    ), (VALUES {spans}) AS shapes (
+        position, parent, name, kind, service, from_thousandth, until_thousandth, shape
+    )
     ORDER BY trace_no
 """
 
@@ -100,13 +110,15 @@ def fill(database: Database, mix: str, traces: int) -> None:
         for number in range(1, 5):
             row = [number, number, f"service-{number}", f"host-{number}"]
             cursor.execute(
-                "INSERT INTO base.resources VALUES (?, ?, ?, NULL, NULL, ?, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL)",
+                "INSERT INTO base.resources "
+                "VALUES (?, ?, ?, NULL, NULL, ?, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL)",
                 row,
             )
     for first in range(0, traces, 100_000):
         with database.transaction() as cursor:
             last = min(first + 100_000, traces)
-            cursor.execute(FILL.format(attributes=ATTRIBUTES, spans=SPANS[mix], first=first, last=last))
+            attributes = ATTRIBUTES.replace("{path}", PATHS[mix])
+            cursor.execute(FILL.format(attributes=attributes, spans=SPANS[mix], first=first, last=last))
 
 
 def measure(mix: str, traces: int, folder: Path) -> dict[str, float | int | str]:
