@@ -3,7 +3,8 @@
 -- Reads dirty_steps.
 -- Parameters:
 --   $first_unit_id: what to add to `unit` for the unit's number in the store.
---   $first_ns, $last_ns: earliest and latest start of the spans of the batch, nanoseconds since the epoch.
+--   $first_ns, $last_ns: earliest and latest start of the spans of the batch, nanoseconds since
+--     the epoch.
 INSERT INTO base.units
 SELECT
     $first_unit_id + new_units.unit AS unit_id,

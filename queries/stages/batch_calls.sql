@@ -1,14 +1,15 @@
 -- Client spans (and OpenInference's LLM spans) and the spans below them: whom a call reached.
 --
--- A child is remote when it is a server span or comes from another resource than its parent. Children that the
--- caller does not wait for (`tracekit.async`) are no part of the call.
+-- A child is remote when it is a server span or comes from another resource than its parent.
+-- Children that the caller does not wait for (`tracekit.async`) are no part of the call.
 --
 -- Made into the temporary table `batch_calls`. Reads batch_spans.
 -- Columns:
 --   span_row: the calling span.
 --   remote_count: spans directly below it that are remote.
 --   local_count: other spans directly below it.
---   callee_row, callee_service, callee_start_ns, callee_end_ns: the remote child where there is exactly one.
+--   callee_row, callee_service, callee_start_ns, callee_end_ns: the remote child where there is
+--     exactly one.
 WITH
 pairs AS (
     SELECT

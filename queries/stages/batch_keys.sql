@@ -3,10 +3,5 @@
 -- Reads batch_rows.
 -- Columns:
 --   key: name of an attribute.
-WITH
-key_sets AS (
-    SELECT DISTINCT variant_keys(attributes) AS keys
-    FROM batch_rows
-)
-SELECT DISTINCT unnest(keys) AS key
-FROM key_sets
+SELECT DISTINCT unnest(variant_keys(attributes)) AS key
+FROM batch_rows

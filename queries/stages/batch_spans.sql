@@ -1,7 +1,9 @@
--- The spans that a batch of traces consists of: what every mapping (own, vllm, gateway, generic) reads.
+-- The spans that a batch of traces consists of: what every mapping (own, vllm, gateway, generic)
+-- reads.
 --
--- Made into the temporary table `batch_spans`, of the attributes only those that a mapping reads. The traces of the batch are the rows of `batch_traces`; no span
--- outside the two variables `batch_first_ns` and `batch_last_ns` belongs to them, which spares most of the scan.
+-- Made into the temporary table `batch_spans`, of the attributes only those that a mapping reads.
+-- The traces of the batch are the rows of `batch_traces`; no span outside the two variables
+-- `batch_first_ns` and `batch_last_ns` belongs to them, which spares most of the scan.
 --
 -- Columns:
 --   span_row: number of the span in base.spans; constant while a transaction lasts.
@@ -9,7 +11,8 @@
 --   trace_id, span_id, parent_span_id: ids as numbers; parent_span_id is NULL for a root.
 --   name, kind, status_code: as in base.spans.
 --   start_ns, end_ns: interval of the span, nanoseconds since the epoch.
---   resource_id, service_name: who sent it; service_name is `unknown` where the resource does not say.
+--   resource_id, service_name: who sent it; service_name is `unknown` where the resource does
+--     not say.
 --   scope_name: instrumentation scope.
 --   attributes: attributes of the span.
 SELECT

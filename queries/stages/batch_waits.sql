@@ -1,4 +1,5 @@
--- Which span of the batch waits for which, where links say so; of several the one that ends last counts.
+-- Which span of the batch waits for which, where links say so; of several the one that ends last
+-- counts.
 --
 -- Reads batch_spans, wait_links.
 -- Columns:

@@ -28,5 +28,7 @@ SELECT
     first_ns,
     last_ns,
     row_number() OVER (ORDER BY job_id, attempt, step) - 1 AS step_no,
-    ((sum(span_count) OVER (ORDER BY job_id, attempt, step) - 1) // $batch_spans)::BIGINT AS batch_no
+    (
+        (sum(span_count) OVER (ORDER BY job_id, attempt, step) - 1) // $batch_spans
+    )::BIGINT AS batch_no
 FROM late

@@ -1,9 +1,10 @@
--- Traces that have spans which arrived after the units were last brought up to date, and where to find them.
+-- Traces that have spans which arrived after the units were last brought up to date, and where to
+-- find them.
 --
 -- A trace with spans of a training process has steps, not a request.
 --
--- Made into the temporary table `dirty_traces`. Reads training_resources and the variable `built_through`, the
--- last ingest that is in the units, -1 for none.
+-- Made into the temporary table `dirty_traces`. Reads training_resources and the variable
+-- `built_through`, the last ingest that is in the units, -1 for none.
 -- Columns:
 --   trace_id: the trace.
 --   first_ns, last_ns: earliest and latest start of its spans, nanoseconds since the epoch.
@@ -19,6 +20,8 @@ FROM base.spans
 LEFT JOIN training_resources USING (resource_id)
 WHERE getvariable('built_through') < 0
     OR spans.trace_id IN (
-        SELECT late.trace_id FROM base.spans AS late WHERE late.ingest_id > getvariable('built_through')
+        SELECT late.trace_id
+        FROM base.spans AS late
+        WHERE late.ingest_id > getvariable('built_through')
     )
 GROUP BY spans.trace_id

@@ -3,7 +3,8 @@
 -- Made into the temporary table `first_token_events`. Reads dirty_traces.
 -- Columns:
 --   trace_id, span_id: the span.
---   first_token_ns: nanoseconds since the epoch; the earliest where a span has several such events.
+--   first_token_ns: nanoseconds since the epoch; the earliest where a span has several such
+--     events.
 SELECT
     span_events.trace_id,
     span_events.span_id,
@@ -11,6 +12,10 @@ SELECT
 FROM base.span_events
 SEMI JOIN dirty_traces USING (trace_id)
 WHERE span_events.name IN (
-    'first_token', 'First Token Stream Event', 'gen_ai.first_token', 'first_chunk', 'gen_ai.content.first_chunk'
+    'first_token',
+    'First Token Stream Event',
+    'gen_ai.first_token',
+    'first_chunk',
+    'gen_ai.content.first_chunk'
 )
 GROUP BY span_events.trace_id, span_events.span_id

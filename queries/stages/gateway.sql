@@ -1,12 +1,15 @@
--- Operations of what stands before an engine: HTTP server spans and GenAI client spans of traces that call a
--- language model, and the steps between them that gateways name (LiteLLM's names among them).
+-- Operations of what stands before an engine: HTTP server spans and GenAI client spans of traces
+-- that call a language model, and the steps between them that gateways name (LiteLLM's names
+-- among them).
 --
--- A trace calls a language model where a span is an engine's request, carries GenAI or OpenInference
--- attributes, or serves a path of the OpenAI-like interfaces. All other traces are left to other mappings.
+-- A trace calls a language model where a span is an engine's request, carries GenAI or
+-- OpenInference attributes, or serves a path of the OpenAI-like interfaces. All other traces are
+-- left to other mappings.
 --
--- The own time of a GenAI client span, or of a client span below it, that waits for one remote span: before
--- that span it is the way to the engine, after it the stream back. Without any span below, the whole call is
--- the provider's. With several remote spans what lies between them is unexplained.
+-- The own time of a GenAI client span, or of a client span below it, that waits for one remote
+-- span: before that span it is the way to the engine, after it the stream back. Without any span
+-- below, the whole call is the provider's. With several remote spans what lies between them is
+-- unexplained.
 --
 -- Reads batch_spans, batch_calls, first_token_events.
 -- Columns:
@@ -14,11 +17,13 @@
 --   part: 0, the span itself; from 1, an operation inside it.
 --   stage: stage code.
 --   operation: name of the span; `edge:caller->callee` for the way to the engine.
---   start_ns, end_ns: interval of a part, nanoseconds since the epoch; NULL is the edge of the span.
+--   start_ns, end_ns: interval of a part, nanoseconds since the epoch; NULL is the edge of the
+--     span.
 --   placed_by: span whose clock start_ns and end_ns come from.
 --   source, quality: what a part rests on.
 --   vantage: gateway, or client where the call is the root of its trace.
---   first_token_ns, last_token_ns: nanoseconds since the epoch. A stream that did not fail ends with its span.
+--   first_token_ns, last_token_ns: nanoseconds since the epoch. A stream that did not fail ends
+--     with its span.
 --   input_tokens, output_tokens: counts.
 --   model: name of the model.
 --   outcome: what the call itself says, NULL where it says nothing.
@@ -72,9 +77,9 @@ in_model_traces AS MATERIALIZED (
 transports AS (
     SELECT transport.*
     FROM in_model_traces AS transport
-    INNER JOIN in_model_traces AS caller
+    SEMI JOIN (SELECT * FROM in_model_traces WHERE is_call) AS caller
         ON caller.trace_no = transport.trace_no AND caller.span_id = transport.parent_span_id
-    WHERE caller.is_call AND transport.kind = 3 AND NOT transport.is_call
+    WHERE transport.kind = 3 AND NOT transport.is_call
 ),
 calls AS (
     SELECT * FROM in_model_traces WHERE is_call
@@ -97,7 +102,10 @@ servers AS (
     SELECT *
     FROM in_model_traces
     WHERE name != 'llm_request' AND NOT is_call
-        AND (is_http_server AND (parent_span_id IS NULL OR serves_model) OR name = 'Received Proxy Server Request')
+        AND (
+            is_http_server AND (parent_span_id IS NULL OR serves_model)
+            OR name = 'Received Proxy Server Request'
+        )
 ),
 step_names AS (
     SELECT
@@ -137,7 +145,9 @@ told AS (
         batch_spans.status_code,
         batch_spans.start_ns,
         batch_spans.end_ns,
-        TRY_CAST(batch_spans.attributes['gen_ai.response.time_to_first_chunk'] AS DOUBLE) AS first_chunk_s,
+        TRY_CAST(
+            batch_spans.attributes['gen_ai.response.time_to_first_chunk'] AS DOUBLE
+        ) AS first_chunk_s,
         TRY_CAST(
             coalesce(
                 batch_spans.attributes['gen_ai.usage.input_tokens'],
@@ -167,7 +177,10 @@ told AS (
 facts AS (
     SELECT
         told.span_row,
-        CASE WHEN told.is_call AND told.parent_span_id IS NULL THEN 'client' ELSE 'gateway' END AS vantage,
+        CASE
+            WHEN told.is_call AND told.parent_span_id IS NULL THEN 'client'
+            ELSE 'gateway'
+        END AS vantage,
         coalesce(
             first_token_events.first_token_ns,
             CASE
@@ -176,7 +189,8 @@ facts AS (
             END
         ) AS first_token_ns,
         CASE
-            WHEN told.is_call AND told.status_code != 2 AND first_token_ns IS NOT NULL THEN told.end_ns
+            WHEN told.is_call AND told.status_code != 2 AND first_token_ns IS NOT NULL
+                THEN told.end_ns
         END AS last_token_ns,
         told.input_tokens,
         told.output_tokens,
@@ -192,7 +206,10 @@ facts AS (
 SELECT
     reached.span_row,
     0 AS part,
-    CASE WHEN reached.remote_count + reached.local_count = 0 THEN 'upstream' ELSE 'unattributed' END AS stage,
+    CASE
+        WHEN reached.remote_count + reached.local_count = 0 THEN 'upstream'
+        ELSE 'unattributed'
+    END AS stage,
     reached.name AS operation,
     facts.* EXCLUDE (span_row)
 FROM reached

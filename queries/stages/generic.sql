@@ -1,7 +1,8 @@
 -- Operations of any other span: the stage is its service and its name.
 --
--- The time that a client span spends around the one remote span that it waits for belongs to neither side: it
--- is transport and waiting between the two services, and a stage of its own, `edge:caller->callee`.
+-- The time that a client span spends around the one remote span that it waits for belongs to
+-- neither side: it is transport and waiting between the two services, and a stage of its own,
+-- `edge:caller->callee`.
 --
 -- Reads batch_spans and batch_calls (the remote spans that client spans wait for).
 -- Columns:

@@ -1,6 +1,7 @@
 -- One trace, as the only one that counts as new.
 --
--- Made into the temporary table `dirty_traces`. Reads training_resources and the variable `shown_trace`.
+-- Made into the temporary table `dirty_traces`. Reads training_resources and the variable
+-- `shown_trace`.
 -- Columns: see dirty_traces.
 SELECT
     spans.trace_id,

@@ -1,8 +1,8 @@
 -- Operations of spans that name their stage themselves, by the attribute `tracekit.stage`.
 --
--- A value is a stage code (`gw.auth`, `step.compute`) or one of the short words that a training loop uses.
--- A code that the taxonomy does not know is kept as it is. `step` and `attempt` enclose other work: their
--- own time is not explained by being inside them.
+-- A value is a stage code (`gw.auth`, `step.compute`) or one of the short words that a training
+-- loop uses. A code that the taxonomy does not know is kept as it is. `step` and `attempt`
+-- enclose other work: their own time is not explained by being inside them.
 --
 -- Reads batch_spans.
 -- Columns:

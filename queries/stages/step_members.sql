@@ -1,9 +1,10 @@
--- Which step each span of a training job belongs to: the one that it names, else the one that the nearest
--- span above it names. Spans that do neither belong to no step.
+-- Which step each span of a training job belongs to: the one that it names, else the one that the
+-- nearest span above it names. Spans that do neither belong to no step.
 --
 -- Made into the temporary table `step_members`. Reads training_spans.
 -- Columns:
---   span_row, trace_id, start_ns, job_id, attempt, rank, world_size, is_late: as in training_spans.
+--   span_row, trace_id, start_ns, job_id, attempt, rank, world_size, is_late: as in
+--     training_spans.
 --   step: number of the step.
 WITH RECURSIVE
 climb AS (
@@ -45,4 +46,5 @@ SELECT
     coalesce(training_spans.own_step, inherited.step) AS step
 FROM training_spans
 LEFT JOIN inherited USING (span_row)
-WHERE NOT training_spans.is_job_level AND coalesce(training_spans.own_step, inherited.step) IS NOT NULL
+WHERE NOT training_spans.is_job_level
+    AND coalesce(training_spans.own_step, inherited.step) IS NOT NULL

@@ -7,8 +7,8 @@
 --   is_step: whether it is the span of the whole step.
 --   is_failed: whether it ended with an error.
 --   is_async: whether nothing waits for it.
---   collective_group, collective_name, collective_seq: which collective it is one rank's part of; NULL where it
---     is none or does not say.
+--   collective_group, collective_name, collective_seq: which collective it is one rank's part
+--     of; NULL where it is none or does not say.
 SELECT
     batch_members.span_row,
     batch_members.step_no,

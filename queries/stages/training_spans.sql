@@ -1,7 +1,8 @@
--- The spans of every attempt of a training job that has spans which are not in the units yet; where the
--- variable `shown_trace` is set, of every attempt that has spans in that trace.
+-- The spans of every attempt of a training job that has spans which are not in the units yet;
+-- where the variable `shown_trace` is set, of every attempt that has spans in that trace.
 --
--- Spans of the job level (start, restore, the attempt itself) belong to no step, whatever step they name.
+-- Spans of the job level (start, restore, the attempt itself) belong to no step, whatever step
+-- they name.
 --
 -- Made into the temporary table `training_spans`. Reads training_resources and the variables
 -- `built_through` and `shown_trace`.
@@ -49,7 +50,8 @@ SELECT
     coalesce(
         spans.attributes['tracekit.stage']::VARCHAR IN ('init', 'checkpoint_load', 'attempt')
         OR spans.attributes['tracekit.stage']::VARCHAR LIKE 'job.%'
-        AND spans.attributes['tracekit.stage']::VARCHAR NOT IN ('job.checkpoint_save', 'job.custom'),
+        AND spans.attributes['tracekit.stage']::VARCHAR
+        NOT IN ('job.checkpoint_save', 'job.custom'),
         FALSE
     ) AS is_job_level,
     TRY_CAST(spans.attributes['tracekit.step'] AS BIGINT) AS own_step

@@ -1,4 +1,5 @@
--- Operations of spans inside training steps that do not name their stage: nothing is known but their name.
+-- Operations of spans inside training steps that do not name their stage: nothing is known but
+-- their name.
 --
 -- Reads batch_spans.
 -- Columns:

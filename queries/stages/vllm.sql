@@ -1,13 +1,16 @@
--- Operations of vLLM: the span `llm_request`, which tells its stages by attributes only, and start-up spans.
+-- Operations of vLLM: the span `llm_request`, which tells its stages by attributes only, and
+-- start-up spans.
 --
--- The attributes are durations in seconds; each is rounded once, half away from zero, to nanoseconds. Stages
--- are laid out backwards from the first token: prefill ends there, the queue ends where prefill begins. What
--- is left before the queue is the span's own time, which vLLM does not explain. After the first token comes
--- decode, and after it, until the end of the span, detokenisation and the export of the result.
+-- The attributes are durations in seconds; each is rounded once, half away from zero, to
+-- nanoseconds. Stages are laid out backwards from the first token: prefill ends there, the queue
+-- ends where prefill begins. What is left before the queue is the span's own time, which vLLM
+-- does not explain. After the first token comes decode, and after it, until the end of the span,
+-- detokenisation and the export of the result.
 --
--- A value that cannot be (negative, longer than what holds it by more than 1 ms + 1 %) is a conflict: it is
--- not used and the time stays unexplained. Two clocks are involved, so smaller excesses are normal; there the
--- clock of the frontend, which wrote the span, wins. A request without output tokens had no first token.
+-- A value that cannot be (negative, longer than what holds it by more than 1 ms + 1 %) is a
+-- conflict: it is not used and the time stays unexplained. Two clocks are involved, so smaller
+-- excesses are normal; there the clock of the frontend, which wrote the span, wins. A request
+-- without output tokens had no first token.
 --
 -- Where the queue hides the load of KV blocks (the decode side of a split prefill and decode, by
 -- `disagg_role`, or a reported KV transfer), the two cannot be told apart.
@@ -20,7 +23,8 @@
 --   part: 0, the span itself; from 1, an operation inside it.
 --   stage: stage code.
 --   operation: name of the span, of a part with its own name after a slash.
---   start_ns, end_ns: interval of a part, nanoseconds since the epoch; NULL for the span itself.
+--   start_ns, end_ns: interval of a part, nanoseconds since the epoch; NULL for the span
+--     itself.
 --   source, quality: what a part rests on.
 --   vantage: engine.
 --   first_token_ns, last_token_ns: nanoseconds since the epoch.
@@ -47,11 +51,13 @@ reported AS (
         ) AS input_tokens,
         TRY_CAST(
             coalesce(
-                attributes['gen_ai.usage.completion_tokens'], attributes['gen_ai.usage.output_tokens']
+                attributes['gen_ai.usage.completion_tokens'],
+                attributes['gen_ai.usage.output_tokens']
             ) AS BIGINT
         ) AS output_tokens,
         coalesce(
-            attributes['gen_ai.response.model']::VARCHAR, attributes['gen_ai.request.model']::VARCHAR
+            attributes['gen_ai.response.model']::VARCHAR,
+            attributes['gen_ai.request.model']::VARCHAR
         ) AS model,
         coalesce(attributes['disagg_role']::VARCHAR = 'decode', FALSE)
         OR coalesce(
@@ -71,18 +77,29 @@ measured AS (
         *,
         end_ns - start_ns AS span_ns,
         -- Beyond 30 years a value is no duration, and its nanoseconds would not fit.
-        CASE WHEN abs(ttft_s) < 1e9 THEN round(ttft_s * 1e9)::BIGINT ELSE -1 END AS ttft_said_ns,
-        CASE WHEN abs(e2e_s) < 1e9 THEN round(e2e_s * 1e9)::BIGINT ELSE -1 END AS e2e_said_ns,
-        CASE WHEN abs(queue_s) < 1e9 THEN round(queue_s * 1e9)::BIGINT ELSE -1 END AS queue_said_ns,
-        CASE WHEN abs(prefill_s) < 1e9 THEN round(prefill_s * 1e9)::BIGINT ELSE -1 END AS prefill_said_ns,
-        CASE WHEN abs(decode_s) < 1e9 THEN round(decode_s * 1e9)::BIGINT ELSE -1 END AS decode_said_ns
+        CASE
+            WHEN abs(ttft_s) < 1e9 THEN round(ttft_s * 1e9)::BIGINT ELSE -1
+        END AS ttft_said_ns,
+        CASE
+            WHEN abs(e2e_s) < 1e9 THEN round(e2e_s * 1e9)::BIGINT ELSE -1
+        END AS e2e_said_ns,
+        CASE
+            WHEN abs(queue_s) < 1e9 THEN round(queue_s * 1e9)::BIGINT ELSE -1
+        END AS queue_said_ns,
+        CASE
+            WHEN abs(prefill_s) < 1e9 THEN round(prefill_s * 1e9)::BIGINT ELSE -1
+        END AS prefill_said_ns,
+        CASE
+            WHEN abs(decode_s) < 1e9 THEN round(decode_s * 1e9)::BIGINT ELSE -1
+        END AS decode_said_ns
     FROM reported
 ),
 with_e2e AS (
     SELECT
         *,
         CASE
-            WHEN e2e_said_ns BETWEEN 0 AND span_ns + 1000000 + span_ns // 100 THEN least(e2e_said_ns, span_ns)
+            WHEN e2e_said_ns BETWEEN 0 AND span_ns + 1000000 + span_ns // 100
+                THEN least(e2e_said_ns, span_ns)
         END AS e2e_ns,
         coalesce(e2e_ns, span_ns) AS whole_ns
     FROM measured
@@ -92,7 +109,8 @@ with_ttft AS (
         *,
         CASE
             WHEN output_tokens = 0 THEN NULL
-            WHEN ttft_said_ns BETWEEN 0 AND whole_ns + 1000000 + whole_ns // 100 THEN least(ttft_said_ns, whole_ns)
+            WHEN ttft_said_ns BETWEEN 0 AND whole_ns + 1000000 + whole_ns // 100
+                THEN least(ttft_said_ns, whole_ns)
         END AS ttft_ns,
         coalesce(ttft_ns, whole_ns) AS before_ns,
         whole_ns - coalesce(ttft_ns, 0) AS after_ns
@@ -115,7 +133,9 @@ placed AS (
         start_ns + ttft_ns AS first_token_ns,
         CASE WHEN ttft_ns IS NOT NULL THEN start_ns + e2e_ns END AS last_token_ns,
         -- Without a prefill to end before, the queue is taken to begin on arrival.
-        CASE WHEN prefill_fits THEN greatest(first_token_ns - prefill_said_ns, start_ns) END AS prefill_start_ns,
+        CASE
+            WHEN prefill_fits THEN greatest(first_token_ns - prefill_said_ns, start_ns)
+        END AS prefill_start_ns,
         CASE
             WHEN NOT queue_fits THEN NULL
             WHEN prefill_fits THEN greatest(prefill_start_ns - queue_said_ns, start_ns)
@@ -126,21 +146,26 @@ placed AS (
             WHEN decode_fits AND ttft_ns IS NOT NULL
                 THEN least(first_token_ns + decode_said_ns, coalesce(last_token_ns, end_ns))
         END AS decode_end_ns,
-        CASE WHEN e2e_ns IS NOT NULL THEN coalesce(decode_end_ns, start_ns + e2e_ns) END AS output_start_ns
+        CASE
+            WHEN e2e_ns IS NOT NULL THEN coalesce(decode_end_ns, start_ns + e2e_ns)
+        END AS output_start_ns
     FROM fitting
 ),
 parts AS (
     SELECT
         span_row,
         1 AS part,
-        CASE WHEN queue_hides_kv_load THEN 'unsplit(eng.queue|kv.load)' ELSE 'eng.queue' END AS stage,
+        CASE
+            WHEN queue_hides_kv_load THEN 'unsplit(eng.queue|kv.load)' ELSE 'eng.queue'
+        END AS stage,
         name || '/queue' AS operation,
         queue_start_ns AS start_ns,
         queue_end_ns AS end_ns,
         CASE WHEN queue_hides_kv_load THEN 'unsplit' ELSE 'derived' END AS quality
     FROM placed
     UNION ALL
-    SELECT span_row, 2, 'eng.prefill', name || '/prefill', prefill_start_ns, first_token_ns, 'derived'
+    SELECT
+        span_row, 2, 'eng.prefill', name || '/prefill', prefill_start_ns, first_token_ns, 'derived'
     FROM placed
     UNION ALL
     SELECT span_row, 3, 'eng.decode', name || '/decode', first_token_ns, decode_end_ns, 'derived'
@@ -162,7 +187,10 @@ requests AS (
         nullif(
             concat_ws(
                 ',',
-                CASE WHEN ttft_s IS NOT NULL AND ttft_ns IS NULL AND output_tokens IS DISTINCT FROM 0 THEN 'ttft' END,
+                CASE
+                    WHEN ttft_s IS NOT NULL AND ttft_ns IS NULL
+                        AND output_tokens IS DISTINCT FROM 0 THEN 'ttft'
+                END,
                 CASE WHEN e2e_s IS NOT NULL AND e2e_ns IS NULL THEN 'e2e' END,
                 CASE WHEN queue_s IS NOT NULL AND NOT queue_fits THEN 'queue' END,
                 CASE WHEN prefill_s IS NOT NULL AND NOT prefill_fits THEN 'prefill' END,
@@ -176,10 +204,11 @@ start_up AS (
     SELECT span_row, name
     FROM batch_spans
     WHERE scope_name LIKE 'vllm%' AND name IN (
-        'Overall Loading', 'SyncMPClient init', 'AsyncMPClient init', 'EngineCoreProc init', 'Prepare model',
-        'Executor init', 'Worker init', 'Init device', 'Load model', 'Load weights', 'Download weights - HF',
-        'Initialize model', 'Loading (GPU)', 'Loading (CPU)', 'Allocate KV cache', 'Capture model',
-        'Warmup (GPU)', 'Warmup (CPU)', 'DeepGemm warmup'
+        'Overall Loading', 'SyncMPClient init', 'AsyncMPClient init', 'EngineCoreProc init',
+        'Executor init', 'Worker init', 'Init device', 'Load model', 'Load weights',
+        'Download weights - HF', 'Initialize model', 'Prepare model', 'Loading (GPU)',
+        'Loading (CPU)', 'Allocate KV cache', 'Capture model', 'Warmup (GPU)', 'Warmup (CPU)',
+        'DeepGemm warmup'
     )
 )
 SELECT

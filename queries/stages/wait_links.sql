@@ -1,4 +1,5 @@
--- Explicit dependencies between spans of one trace: span links with the attribute `tracekit.waits_for`.
+-- Explicit dependencies between spans of one trace: span links with the attribute
+-- `tracekit.waits_for`.
 --
 -- Made into the temporary table `wait_links`. Reads dirty_traces.
 -- Columns:

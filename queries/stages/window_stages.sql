@@ -1,8 +1,8 @@
 -- Stages that mean something else in another window of a request.
 --
--- Time of an engine that already decodes while its first token has not been seen downstream is streaming.
--- The own time of a gateway is the handling of the request only before the first token; later, and where no
--- first token is known, nothing says what it is.
+-- Time of an engine that already decodes while its first token has not been seen downstream is
+-- streaming. The own time of a gateway is the handling of the request only before the first
+-- token; later, and where no first token is known, nothing says what it is.
 --
 -- Columns:
 --   stage: stage as mapped.

@@ -41,7 +41,9 @@ def training() -> Iterator[Database]:
         yield database
 
 
-def test_every_window_of_every_unit_is_explained_to_the_nanosecond(gateway: Database, training: Database) -> None:
+def test_every_window_of_every_unit_is_explained_to_the_nanosecond(
+    gateway: Database, training: Database
+) -> None:
     """Stages plus `unattributed` are the window, under both rules; waits are the waiting."""
     assert_sums_are_exact(gateway)
     assert_sums_are_exact(training)
@@ -63,8 +65,10 @@ def test_captures_in_random_portions_give_the_same_units(name: str) -> None:
 
 
 def test_gateway_requests_end_as_they_did(gateway: Database) -> None:
-    """286 requests; clients that left are aborted, prompts beyond the limit invalid; starting up is no request."""
-    outcomes = gateway.sql("SELECT attributes['scenario']::VARCHAR AS scenario, outcome, count(*) FROM units GROUP BY ALL")
+    """286 requests; who left is aborted, prompts beyond the limit are invalid, starting up is none."""
+    outcomes = gateway.sql(
+        "SELECT attributes['scenario']::VARCHAR AS scenario, outcome, count(*) FROM units GROUP BY ALL"
+    )
     assert set(outcomes.rows()) == {
         ("warm", "ok", 1),
         ("steady", "ok", 90),
@@ -91,7 +95,8 @@ def engine_times(database: Database) -> pl.DataFrame:
     return database.sql("""
         SELECT
             CASE
-                WHEN units.attributes['scenario']::VARCHAR != 'long_prompts' THEN units.attributes['scenario']::VARCHAR
+                WHEN units.attributes['scenario']::VARCHAR != 'long_prompts'
+                    THEN units.attributes['scenario']::VARCHAR
                 WHEN input_tokens > 500 THEN 'long half'
                 ELSE 'short half'
             END AS scenario,
@@ -100,7 +105,9 @@ def engine_times(database: Database) -> pl.DataFrame:
             flags,
             coalesce(sum(self_ns) FILTER (WHERE stage = 'eng.queue'), 0) / 1e9 AS queue,
             coalesce(sum(self_ns) FILTER (WHERE stage = 'eng.prefill'), 0) / 1e9 AS prefill,
-            coalesce(sum(self_ns) FILTER (WHERE operation = 'llm_request' AND "window" = 'ttft'), 0) / 1e9 AS rest,
+            coalesce(
+                sum(self_ns) FILTER (WHERE operation = 'llm_request' AND "window" = 'ttft'), 0
+            ) / 1e9 AS rest,
             coalesce(
                 sum(self_ns) FILTER (WHERE operation = 'llm_request/decode'),
                 sum(self_ns) FILTER (WHERE operation = 'llm_request' AND "window" = 'decode')
@@ -112,8 +119,10 @@ def engine_times(database: Database) -> pl.DataFrame:
 
 
 def test_medians_of_the_engines_stages_are_those_of_the_capture(gateway: Database) -> None:
-    """To the millisecond or 4 %: where decode contradicts the e2e, the engine's whole decode window counts."""
-    medians = engine_times(gateway).group_by("scenario").agg(pl.col("queue", "prefill", "rest", "decode").median())
+    """To the millisecond or 4 %; decode that contradicts the e2e counts as the whole decode window."""
+    medians = (
+        engine_times(gateway).group_by("scenario").agg(pl.col("queue", "prefill", "rest", "decode").median())
+    )
     for row in medians.filter(pl.col("scenario") != "warm").iter_rows(named=True):
         known = KNOWN[row["scenario"]]
         assert row["queue"] < 0.001
@@ -131,10 +140,11 @@ def test_a_few_requests_of_the_overload_waited_in_the_queue(gateway: Database) -
 
 def test_half_of_the_rise_of_the_overloads_first_token_is_nobodys(gateway: Database) -> None:
     """vLLM reports nothing before its queue: that time is unattributed, not guessed."""
-    medians = {name: rest for name, rest in engine_times(gateway).group_by("scenario").agg(pl.col("rest").median()).rows()}
+    medians = dict(engine_times(gateway).group_by("scenario").agg(pl.col("rest").median()).rows())
     ttft = dict(
         gateway.sql(
-            "SELECT attributes['scenario']::VARCHAR, median(ttft_ns) / 1e9 FROM units WHERE outcome = 'ok' GROUP BY ALL"
+            "SELECT attributes['scenario']::VARCHAR, median(ttft_ns) / 1e9 "
+            "FROM units WHERE outcome = 'ok' GROUP BY ALL"
         ).rows()
     )
     share = (medians["overload"] - medians["steady"]) / (ttft["overload"] - ttft["steady"])
@@ -158,14 +168,15 @@ def test_contradicting_decode_times_are_counted(gateway: Database) -> None:
 def test_training_steps_are_units_of_each_rank_and_attempt(training: Database) -> None:
     """Attempt 0 has steps 0 to 57, attempt 1 steps 50 to 79; spans of the job belong to no step."""
     steps = training.sql(
-        "SELECT attempt, min(step), max(step), count(*), count(DISTINCT rank), sum(span_count)::INT FROM units GROUP BY ALL"
+        "SELECT attempt, min(step), max(step), count(*), count(DISTINCT rank), sum(span_count)::INT "
+        "FROM units GROUP BY ALL"
     )
     assert set(steps.rows()) == {(0, 0, 57, 4 * 58, 4, 2090), (1, 50, 79, 4 * 30, 4, 1092)}
     assert training.sql("SELECT count(*) FROM spans").item() - 2090 - 1092 == 16
 
 
 def test_the_step_that_a_rank_died_in_is_not_split(training: Database) -> None:
-    """Rank 3 never reached its collective: what the others spent in theirs is waiting or transfer, nobody knows."""
+    """Rank 3 never reached its collective: what the others spent in theirs is waiting or transfer."""
     failed = training.sql("""
         SELECT rank, outcome, flags, sum(self_ns) FILTER (WHERE stage LIKE 'unsplit(%') > 0 AS is_unsplit
         FROM units JOIN unit_stages USING (unit_id)
@@ -173,7 +184,9 @@ def test_the_step_that_a_rank_died_in_is_not_split(training: Database) -> None:
         GROUP BY ALL
         ORDER BY rank
     """)
-    assert failed.rows() == [(rank, "failed", "ranks_missing", True) for rank in range(3)] + [(3, "failed", None, None)]
+    assert failed.rows() == [(rank, "failed", "ranks_missing", True) for rank in range(3)] + [
+        (3, "failed", None, None)
+    ]
 
 
 def culprits(database: Database, first: int, last: int) -> list[tuple[int, str, str, float]]:

@@ -1,7 +1,7 @@
 """Which attributes the mappings read, and `batch_spans`, the table that has just those.
 
-To look for a key that a row group does not have makes DuckDB decode all attributes of the row group, to read one
-that it has is cheap. So the keys that occur are found first and read in one pass; the rest are NULL.
+To look for a key that a row group does not have makes DuckDB decode all attributes of the row group, to read
+one that it has is cheap. So the keys that occur are found first and read in one pass; the rest are NULL.
 """
 
 from __future__ import annotations

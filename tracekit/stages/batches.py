@@ -32,7 +32,9 @@ def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: 
 
 def select_shown_trace(cursor: duckdb.DuckDBPyConnection) -> bool:
     """Select all spans of the one trace in `dirty_traces`; returns whether it has any."""
-    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_traces AS SELECT trace_id, 0 AS trace_no FROM dirty_traces")
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE batch_traces AS SELECT trace_id, 0 AS trace_no FROM dirty_traces"
+    )
     ranges = cursor.execute("SELECT first_ns, last_ns FROM dirty_traces").fetchall()
     for first_ns, last_ns in ranges:
         _set_range(cursor, first_ns, last_ns)
@@ -114,9 +116,7 @@ def _forest(
     return forest, estimate_skew(forest) if (host >= 0).any() else None
 
 
-def _blocking(
-    cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]
-) -> NDArray[np.bool_]:
+def _blocking(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]) -> NDArray[np.bool_]:
     """Consumers do not hold up the producer above them, nor does what says that it is asynchronous."""
     from_producer = (spans.parent >= 0) & (spans.kind[np.maximum(spans.parent, 0)] == _PRODUCER)
     blocking = ~((spans.kind == _CONSUMER) & from_producer)

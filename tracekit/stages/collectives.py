@@ -11,9 +11,9 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
     """When the last rank arrived at the collective of each row, and who that was.
 
     `rows` has a row a span with `row`, `step_no`, `rank`, `world_size`, `span_id`, `start_ns`, `end_ns`,
-    `is_step`, `is_failed`, `is_collective`, `collective_group`, `collective_name`, `collective_seq`. The parts
-    of one collective have the same step, group, name and sequence number; without a number, and where one
-    repeats, they are matched by their order on each rank.
+    `is_step`, `is_failed`, `is_collective`, `collective_group`, `collective_name`, `collective_seq`. The
+    parts of one collective have the same step, group, name and sequence number; without a number, and where
+    one repeats, they are matched by their order on each rank.
 
     Returns a row a collective span: `row`; `arrival_ns`, the latest start of its parts; `culprit_rank`, who
     started then (the smallest rank of several); `is_told`, whether waiting and transfer can be told apart: a
@@ -21,11 +21,15 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
     whether a rank left before the last one arrived, which a synchronising collective cannot.
     """
     parts = _parts(rows.filter("is_collective"))
-    last = parts.sort("start_ns", "rank", descending=[True, False]).group_by(_INSTANCE).agg(
-        arrival_ns=pl.col("start_ns").first(),
-        culprit_rank=pl.col("rank").first(),
-        part_count=pl.len(),
-        earliest_end_ns=pl.col("end_ns").min(),
+    last = (
+        parts.sort("start_ns", "rank", descending=[True, False])
+        .group_by(_INSTANCE)
+        .agg(
+            arrival_ns=pl.col("start_ns").first(),
+            culprit_rank=pl.col("rank").first(),
+            part_count=pl.len(),
+            earliest_end_ns=pl.col("end_ns").min(),
+        )
     )
     expected = _expected_parts(rows)
     told = last.join(expected, on=["step_no", "collective_group"], how="left").select(
@@ -43,7 +47,9 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parts(collectives: pl.DataFrame) -> pl.DataFrame:
     """Collective spans with nothing null in what identifies their collective."""
-    named = _named(collectives).with_columns(pl.col("collective_seq").fill_null(-1)).sort("start_ns", "span_id")
+    named = (
+        _named(collectives).with_columns(pl.col("collective_seq").fill_null(-1)).sort("start_ns", "span_id")
+    )
     return named.with_columns(nth=pl.int_range(pl.len()).over("rank", *_INSTANCE[:-1]))
 
 
@@ -66,8 +72,10 @@ def _expected_parts(rows: pl.DataFrame) -> pl.DataFrame:
         absent_count=(pl.col("world_size").max().fill_null(0).cast(pl.Int64) - pl.len()).clip(lower_bound=0),
     )
     members = _named(rows.filter("is_collective")).select("step_no", "collective_group", "rank").unique()
-    groups = members.join(ranks, on=["step_no", "rank"]).group_by("step_no", "collective_group").agg(
-        settled_member_count=pl.col("is_settled").sum().cast(pl.Int64)
+    groups = (
+        members.join(ranks, on=["step_no", "rank"])
+        .group_by("step_no", "collective_group")
+        .agg(settled_member_count=pl.col("is_settled").sum().cast(pl.Int64))
     )
     expected = pl.col("settled_member_count") + pl.col("unsettled_count") + pl.col("absent_count")
     return groups.join(steps, on="step_no").select("step_no", "collective_group", expected_count=expected)

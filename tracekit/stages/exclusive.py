@@ -70,8 +70,8 @@ def exclusive(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> E
 class Pieces:
     """Owned segments cut into pieces of one window and one part each, sorted by key and time, none empty.
 
-    Columns, int64: `row` (span, or `<missing>` node), `part` (number of the part, `NO_PART` for the span's own
-    time), `window`, `start_ns`, `end_ns`.
+    Columns, int64: `row` (span, or `<missing>` node), `part` (number of the part, `NO_PART` for the span's
+    own time), `window`, `start_ns`, `end_ns`.
     """
 
     row: NDArray[np.int64]
@@ -143,7 +143,14 @@ def _account(
 
 @kernel
 def _add(
-    layout: _Layout, span_ns: Array, part_ns: Array, row: int, window: int, from_ns: int, to_ns: int, sign: int
+    layout: _Layout,
+    span_ns: Array,
+    part_ns: Array,
+    row: int,
+    window: int,
+    from_ns: int,
+    to_ns: int,
+    sign: int,
 ) -> None:
     """Give (sign 1) or take (sign -1) an interval to a row, its parts first."""
     rest_ns = to_ns - from_ns

@@ -1,4 +1,4 @@
-"""What the spans of a request tell about it: when its tokens came, how many, from which model, how it ended."""
+"""What the spans of a request tell about it: when its tokens came, how many, which model, how it ended."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partiti
     """One row a key, in order, with what is known about its request.
 
     `facts` are those of the mappings, `outcomes` what root spans say (`row`, `outcome`), `division` the
-    partition whose rows both refer to. Every layer that a request passes may tell the same fact; one is taken:
-    the first token from the outermost layer that saw it, the last token and the token counts from the engine,
-    else from the call. Where several calls of one layer compete there is no single first or last token.
+    partition whose rows both refer to. Every layer that a request passes may tell the same fact; one is
+    taken: the first token from the outermost layer that saw it, the last token and the token counts from the
+    engine, else from the call. Where several calls of one layer compete there is no single first or last
+    token.
 
     Columns: `key`, `root_row`, `start_ns`, `end_ns`, `first_token_ns`, `last_token_ns`, `input_tokens`,
     `output_tokens`, `model`, `outcome`, `vantage`, `conflicts` (a list of names), `has_several_calls`. Times
@@ -148,17 +149,16 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
         model=pl.coalesce("facing_model", "engine_model"),
         input_tokens=pl.coalesce("engine_input_tokens", "facing_input_tokens"),
         output_tokens=pl.coalesce("engine_output_tokens", "facing_output_tokens"),
-        has_several_calls=pl.col("has_several_calls").fill_null(False) | (pl.col("engine_count") > 1).fill_null(False),
+        has_several_calls=pl.col("has_several_calls").fill_null(False)
+        | (pl.col("engine_count") > 1).fill_null(False),
         conflicts=pl.col("conflicts").fill_null(pl.lit([], dtype=pl.List(pl.String))),
     ).with_columns(
-        last_token_ns=pl.coalesce(
-            "engine_last_ns", pl.when(pl.col("outcome") == "ok").then("facing_last_ns")
-        )
+        last_token_ns=pl.coalesce("engine_last_ns", pl.when(pl.col("outcome") == "ok").then("facing_last_ns"))
     )
 
 
 def _checked(decided: pl.DataFrame) -> pl.DataFrame:
-    """Token times inside their request; the engine writes its last token before anybody sees the first one."""
+    """Token times inside their request; an engine may write its last token before anybody sees the first."""
     first, last = pl.col("first_token_ns"), pl.col("last_token_ns")
     within = decided.with_columns(
         first_fits=first.is_between("start_ns", "end_ns"), seen_last_ns=pl.max_horizontal(first, last)

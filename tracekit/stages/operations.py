@@ -23,7 +23,7 @@ from tracekit.store import Database
 
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _BATCH_SPANS = 500_000
-_SCHEMA = {
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "span_id": pl.String,
     "parent_span_id": pl.String,
     "operation": pl.String,
@@ -61,7 +61,9 @@ def operations(database: Database, *, trace_id: str) -> pl.DataFrame:
         ids = _ids(cursor, batch)
         division = partition(batch.forest, rule="critical", skew=batch.skew)
         pieces = _request_pieces(batch, division) if in_steps.is_empty() else _step_pieces(batch, in_steps)
-        rows = pl.concat([_span_rows(batch, division, ids, pieces), _inner_rows(batch, division, ids, pieces)])
+        rows = pl.concat(
+            [_span_rows(batch, division, ids, pieces), _inner_rows(batch, division, ids, pieces)]
+        )
         return _finished(cursor, rows)
 
 
@@ -94,7 +96,9 @@ def _request_pieces(batch: TraceBatch, division: Partition) -> pl.DataFrame:
     facts = request_facts(batch.operations.facts, batch.outcomes, division)
     pieces = owned_pieces(division, batch.operations.parts, window_cuts(facts))
     mapped = np.where(
-        pieces.part == NO_PART, _stage_codes(batch, division)[pieces.row], np.append(batch.operations.parts.stage, 0)[pieces.part]
+        pieces.part == NO_PART,
+        _stage_codes(batch, division)[pieces.row],
+        np.append(batch.operations.parts.stage, 0)[pieces.part],
     )
     has_tokens = facts["first_token_ns"].is_not_null().to_numpy()[division.key[pieces.row]]
     window = np.where(has_tokens, pieces.window, WINDOW_NAMES.index("e2e"))
@@ -194,7 +198,7 @@ def _quality(is_conflict: pl.Expr, is_derived: pl.Expr) -> pl.Expr:
 def _inner_rows(
     batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces: pl.DataFrame
 ) -> pl.DataFrame:
-    """A row a part of a span, and one a stage that a span or part has only in some window or while it waits."""
+    """A row a part of a span, and one a stage that a span or part has only in a window or while it waits."""
     parts = _part_rows(batch, division).join(
         _owned(pieces.filter((pl.col("part") != NO_PART) & ~pl.col("is_changed")), "part"),
         on="part",
@@ -208,7 +212,11 @@ def _inner_rows(
     )
     changed = changed.join(_operation_names(batch, division), on=["row", "part"], how="left")
     holders = ids.select("row", parent_span_id="span_id", span_id=pl.lit(None, dtype=pl.String))
-    return pl.concat([parts.select(changed.columns), changed]).join(holders, on="row", how="left").select(_UNOWNED)
+    return (
+        pl.concat([parts.select(changed.columns), changed])
+        .join(holders, on="row", how="left")
+        .select(_UNOWNED)
+    )
 
 
 def _part_rows(batch: TraceBatch, division: Partition) -> pl.DataFrame:

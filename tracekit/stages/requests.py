@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -79,7 +81,11 @@ def window_cuts(facts: pl.DataFrame) -> NDArray[np.int64]:
     end = pl.col("end_ns")
     first = pl.coalesce("first_token_ns", end)
     last = pl.coalesce("last_token_ns", end)
-    return facts.select("start_ns", first.alias("first"), last.alias("last"), end).to_numpy(order="c").astype(np.int64)
+    return (
+        facts.select("start_ns", first.alias("first"), last.alias("last"), end)
+        .to_numpy(order="c")
+        .astype(np.int64)
+    )
 
 
 def _stage_rows(
@@ -91,7 +97,9 @@ def _stage_rows(
     has_tokens: NDArray[np.bool_],
 ) -> pl.DataFrame:
     operations, parts = batch.operations, batch.operations.parts
-    synthetic = np.full(division.row_count - division.given_rows, operations.codes.code(MISSING), dtype=np.int32)
+    synthetic = np.full(
+        division.row_count - division.given_rows, operations.codes.code(MISSING), dtype=np.int32
+    )
     unattributed = np.full_like(synthetic, operations.codes.code(UNATTRIBUTED))
     entries = pl.concat(
         [
@@ -156,24 +164,35 @@ def _in_windows(entries: pl.DataFrame, batch: TraceBatch, has_tokens: NDArray[np
 
 
 def _grouped(entries: pl.DataFrame, operations: Operations) -> pl.DataFrame:
+    """Sums by unit, window, stage and operation, in this order."""
     names = len(operations.codes.names)
-    unit, window, stage, operation = (pl.col(name).cast(pl.Int64) for name in _GROUP)
-    # Grouping by one number is several times faster than by four columns.
+    unit, window, stage, operation = (entries[name].to_numpy().astype(np.int64) for name in _GROUP)
     group = ((unit * len(WINDOW_NAMES) + window) * names + stage) * names + operation
-    grouped = entries.group_by(group.alias("group")).agg(
-        pl.col("self_ns", "alternative_ns").sum(),
-        operation_count=(pl.col("self_ns") > 0).sum().cast(pl.UInt32),
+    # One number a group, nearly in order already: sorting beats hashing.
+    order = np.argsort(group, kind="stable")
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    self_ns, alternative_ns = (entries[name].to_numpy()[order] for name in ("self_ns", "alternative_ns"))
+    of_group = order[first]
+    return pl.DataFrame(
+        {
+            "unit": unit[of_group],
+            "window": _named(window[of_group], WINDOW_NAMES),
+            "stage": _named(stage[of_group], operations.codes.names),
+            "operation": _named(operation[of_group], operations.codes.names),
+            "self_ns": _summed(self_ns, first),
+            "alternative_ns": _summed(alternative_ns, first),
+            "operation_count": _summed((self_ns > 0).astype(np.uint32), first),
+        }
     )
-    group = pl.col("group")
-    return grouped.sort("group").select(
-        unit=group // (len(WINDOW_NAMES) * names * names),
-        window=(group // (names * names) % len(WINDOW_NAMES)).cast(pl.UInt32).cat.to(pl.Enum(WINDOW_NAMES)),
-        stage=(group // names % names).cast(pl.UInt32).cat.to(pl.Enum(operations.codes.names)),
-        operation=(group % names).cast(pl.UInt32).cat.to(pl.Enum(operations.codes.names)),
-        self_ns="self_ns",
-        alternative_ns="alternative_ns",
-        operation_count="operation_count",
-    )
+
+
+def _named(codes: NDArray[np.int64], names: Sequence[str]) -> pl.Series:
+    return pl.Series(codes, dtype=pl.UInt32).cat.to(pl.Enum(names))
+
+
+def _summed(values: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:
+    # `reduceat` refuses an empty list of groups.
+    return np.add.reduceat(values, first) if len(first) else values[:0]
 
 
 def _unit_rows(batch: TraceBatch, division: Partition, facts: pl.DataFrame) -> pl.DataFrame:

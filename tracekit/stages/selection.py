@@ -1,4 +1,4 @@
-"""Which traces and training steps are to be made, and in which batches: temporary tables of one transaction."""
+"""Which traces and training steps are to be made, in which batches: temporary tables of a transaction."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tracekit import queries
 _NOTHING_BUILT = -1
 
 
-def make(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int) -> None:
-    """Make the temporary table that `queries/stages/<query>.sql` describes; `query` is `table` if left out."""
+def make(
+    cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int
+) -> None:
+    """Make the temporary table that `queries/stages/<query>.sql` describes; `query` defaults to `table`."""
     statement = f"CREATE OR REPLACE TEMP TABLE {table} AS {queries.text(f'stages/{query or table}')}"
     cursor.execute(statement, parameters or None)
 

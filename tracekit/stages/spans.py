@@ -13,6 +13,8 @@ from tracekit.partition import PARENT_MISSING, PARENTLESS
 from tracekit.partition.arrays import Array
 
 _LARGEST_SPREAD = 8
+_INSERTION_SORTED = 32
+
 
 @dataclass(frozen=True, eq=False)
 class SpanNumbers:
@@ -75,10 +77,11 @@ class Spans:
     def from_table(cls, table: pa.Table) -> Spans:
         """Spans from a table with the columns above without `parent`; `key` counts from the smallest."""
         columns = {name: table[name].to_numpy() for name in table.column_names}
-        order = np.lexsort((columns["span_id"], columns["key"]))
+        key = columns["key"].astype(np.int64)
+        columns["key"] = key - (key.min() if len(key) else 0)
+        order = _order(columns["key"], columns["span_id"])
         columns = {name: column[order] for name, column in columns.items()}
-        key = columns.pop("key").astype(np.int64)
-        key -= key[0] if len(key) else 0
+        key = columns.pop("key")
         parent = _parent_rows(key, columns["span_id"], columns["parent_span_id"])
         return cls(key=key, parent=parent, numbers=SpanNumbers.of(columns["span_row"]), **columns)
 
@@ -90,6 +93,39 @@ class Spans:
     def rows_of(self, span_row: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows of spans by their numbers in the store; every one must be there."""
         return self.numbers.rows(span_row)
+
+
+@kernel
+def _order(key: Array, span_id: Array) -> Array:
+    """Rows by key and span id: counted into place by key, then sorted within each key."""
+    keys = key.max() + 1 if key.shape[0] else 0
+    first = np.zeros(keys + 1, dtype=np.int64)
+    for row in range(key.shape[0]):
+        first[key[row] + 1] += 1
+    first[:] = np.cumsum(first)
+    free = first.copy()
+    order = np.empty(key.shape[0], dtype=np.int64)
+    for row in range(key.shape[0]):
+        order[free[key[row]]] = row
+        free[key[row]] += 1
+    for at in range(keys):
+        if first[at + 1] - first[at] > _INSERTION_SORTED:
+            inside = order[first[at] : first[at + 1]]
+            order[first[at] : first[at + 1]] = inside[np.argsort(span_id[inside])]
+        else:
+            _insertion_sort(order, first[at], first[at + 1], span_id)
+    return order
+
+
+@kernel
+def _insertion_sort(order: Array, first: int, end: int, span_id: Array) -> None:
+    for at in range(first + 1, end):
+        row = order[at]
+        before = at - 1
+        while before >= first and span_id[order[before]] > span_id[row]:
+            order[before + 1] = order[before]
+            before -= 1
+        order[before + 1] = row
 
 
 @kernel

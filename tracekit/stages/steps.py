@@ -1,7 +1,7 @@
 """From the operations of training steps to one unit a rank and the exclusive time of its stages.
 
-The rule is that of a training ledger: compute hides copies, copies hide communication, communication hides what
-the host does; what no operation covers is unattributed.
+The rule is that of a training ledger: compute hides copies, copies hide communication, communication hides
+what the host does; what no operation covers is unattributed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tracekit.stages.collectives import match_collectives
 from tracekit.stages.exclusive import WINDOWS, exclusive
 from tracekit.stages.exporters import EARLIEST_NS, UNATTRIBUTED, Operations, Parts
 from tracekit.stages.spans import Spans
-from tracekit.stages.waits import NO_UNIT, OUTSIDE, Timeline, follow_waits
+from tracekit.stages.waits import NO_UNIT, Timeline, follow_waits
 
 COLLECTIVE = "step.exposed_comm"
 WAIT = "step.straggler_wait"
@@ -42,8 +42,8 @@ _HOST_PRIORITY = 3
 class StepBatch:
     """All spans of some training steps and what they are.
 
-    `spans.key` numbers the part of one trace of one rank in one step. `told` has, for each span in order, what
-    it tells about its step: `step_no`, `rank`, `world_size`, `is_step`, `is_failed`, `is_async`,
+    `spans.key` numbers the part of one trace of one rank in one step. `told` has, for each span in order,
+    what it tells about its step: `step_no`, `rank`, `world_size`, `is_step`, `is_failed`, `is_async`,
     `collective_group`, `collective_name`, `collective_seq`.
     """
 
@@ -155,7 +155,10 @@ def _timeline(steps: _Steps) -> tuple[Timeline, NDArray[np.int64]]:
     """Who owns which time of each unit, collectives cut where the last rank arrived; rows of the owners."""
     names = steps.batch.operations.codes.names
     priority = np.array(
-        [_PRIORITIES.get(name, _UNATTRIBUTED_PRIORITY if name == UNATTRIBUTED else _OTHER_PRIORITY) for name in names]
+        [
+            _PRIORITIES.get(name, _UNATTRIBUTED_PRIORITY if name == UNATTRIBUTED else _OTHER_PRIORITY)
+            for name in names
+        ]
     )
     priority[[at for at, name in enumerate(names) if name == UNSPLIT]] = _PRIORITIES[COLLECTIVE]
     rows = steps.rows.with_columns(priority=pl.Series(priority[steps.rows["stage"].to_numpy()]))
@@ -247,9 +250,7 @@ def _named(column: str, names: list[str]) -> pl.Expr:
     return pl.col(column).cast(pl.UInt32).cat.to(pl.Enum(names))
 
 
-def _stages(
-    steps: _Steps, timeline: Timeline, owners: NDArray[np.int64]
-) -> tuple[Partition, pl.DataFrame]:
+def _stages(steps: _Steps, timeline: Timeline, owners: NDArray[np.int64]) -> tuple[Partition, pl.DataFrame]:
     """Exclusive time by stage and operation under the ledger's rule, beside the critical path's."""
     names = steps.batch.operations.codes.names
     owned = _segment_names(steps, timeline, owners).select(
@@ -283,7 +284,9 @@ def _stages(
 
 def _critical(steps: _Steps) -> tuple[Partition, pl.DataFrame]:
     """The critical path of each unit and the time it gives to stages and operations."""
-    members = steps.rows.filter(pl.col("unit").is_not_null() & (~pl.col("is_step") | (pl.col("row") == pl.col("root_row"))))
+    members = steps.rows.filter(
+        pl.col("unit").is_not_null() & (~pl.col("is_step") | (pl.col("row") == pl.col("root_row")))
+    )
     division = partition(_forest(steps, members), rule="critical")
     operations = steps.batch.operations
     parts = _waiting_parts(members, operations)
@@ -341,9 +344,11 @@ def _waiting_parts(members: pl.DataFrame, operations: Operations) -> Parts:
 def _units(steps: _Steps, division: Partition) -> pl.DataFrame:
     defects = division.defects
     counted = steps.rows.group_by("unit").agg(
-        span_count=pl.len(), conflict_count=pl.col("is_contradicted").sum(), untold_count=(pl.col("is_collective") & ~pl.col("is_told")).sum()
+        span_count=pl.len(),
+        conflict_count=pl.col("is_contradicted").sum(),
+        untold_count=(pl.col("is_collective") & ~pl.col("is_told")).sum(),
     )
-    noticed = {
+    noticed: dict[str, pl.Expr | pl.Series] = {
         "conflict:collective": pl.col("conflict_count") > 0,
         "ranks_missing": pl.col("untold_count") > pl.col("conflict_count"),
         "several_step_spans": pl.col("has_several_steps"),

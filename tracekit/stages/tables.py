@@ -10,7 +10,9 @@ from tracekit.stages.requests import UnitFrames
 from tracekit.stages.steps import StepFrames
 
 
-def add_requests(cursor: duckdb.DuckDBPyConnection, frames: UnitFrames, *, first_ns: int, last_ns: int) -> int:
+def add_requests(
+    cursor: duckdb.DuckDBPyConnection, frames: UnitFrames, *, first_ns: int, last_ns: int
+) -> int:
     """Store requests whose spans start in a range of time; returns their number."""
     first_unit_id = next_unit_id(cursor)
     where = {"first_unit_id": first_unit_id, "first_ns": first_ns, "last_ns": last_ns}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import duckdb
+
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages.batches import read_batch, read_step_batch, select_batch, select_step_batch

@@ -97,9 +97,14 @@ def _follow_all(segments: _Segments, charges: _Charges) -> int:
 
 @kernel
 def _follow(
-    segments: _Segments, charges: _Charges, found: int, path_segment: Array, path_at_ns: Array, path_until_ns: Array
+    segments: _Segments,
+    charges: _Charges,
+    found: int,
+    path_segment: Array,
+    path_at_ns: Array,
+    path_until_ns: Array,
 ) -> int:
-    """Walk along the time of the wait at the bottom of the path, going down wherever the culprit waits too."""
+    """Walk along the time of the wait at the bottom of the path; go down wherever the culprit waits too."""
     depth = 0
     while depth >= 0:
         at_ns, until_ns = path_at_ns[depth], path_until_ns[depth]
@@ -115,14 +120,16 @@ def _follow(
             path_at_ns[depth] = at_ns
             path_until_ns[depth] = stop_ns
         else:
-            _charge(charges, found, path_segment[0], segments.culprit_rank[waits_in], segment, stop_ns - at_ns)
+            _charge(
+                charges, found, path_segment[0], segments.culprit_rank[waits_in], segment, stop_ns - at_ns
+            )
             found += 1
     return found
 
 
 @kernel
 def _next(segments: _Segments, unit: int, at_ns: int, until_ns: int) -> tuple[int, int]:
-    """The segment of a unit that is open at a time (or `OUTSIDE`), and when that changes, at `until_ns` latest."""
+    """The segment of a unit that is open at a time (or `OUTSIDE`), and until when, at most `until_ns`."""
     if unit == NO_UNIT:
         return OUTSIDE, until_ns
     low, high = segments.first[unit], segments.first[unit + 1]

@@ -32,7 +32,7 @@ SERVE = Span(4, 10 * MS, 92 * MS, "llm_request", parent=3, kind=SERVER, service=
 
 
 def test_a_request_through_a_gateway_is_explained_from_end_to_end(database: Database) -> None:
-    """The gateway's own time before the first token is ingress, the way to the engine and back its own stages.
+    """The gateway's own time before the first token is ingress, the way to the engine and back are stages.
 
     The engine has its first token at 60 ms, the gateway sees it at 63 ms: until then the time is streaming.
     """
@@ -54,11 +54,18 @@ def test_a_request_through_a_gateway_is_explained_from_end_to_end(database: Data
 
 def test_each_fact_comes_from_one_layer(database: Database) -> None:
     """First token from whoever is nearest to the client, last token and counts from the engine."""
-    told = replace(CALL, attributes=GENAI | {"gen_ai.usage.input_tokens": 99, "gen_ai.usage.output_tokens": 99})
+    told = replace(
+        CALL, attributes=GENAI | {"gen_ai.usage.input_tokens": 99, "gen_ai.usage.output_tokens": 99}
+    )
     store(database, [ROOT, AUTH, told, SERVE])
     unit = request(database)
     assert (unit["ttft_ns"], unit["last_token_ns"], unit["vantage"]) == (63 * MS, 90 * MS, "gateway")
-    assert (unit["input_tokens"], unit["output_tokens"], unit["model"], unit["outcome"]) == (7, 4, "large", "ok")
+    assert (unit["input_tokens"], unit["output_tokens"], unit["model"], unit["outcome"]) == (
+        7,
+        4,
+        "large",
+        "ok",
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,9 @@ def test_each_fact_comes_from_one_layer(database: Database) -> None:
         {"events": (), "attributes": GENAI | {"gen_ai.response.time_to_first_chunk": 0.058}},
     ],
 )
-def test_the_first_token_is_an_event_or_an_attribute_of_the_call(database: Database, seen: dict[str, Any]) -> None:
+def test_the_first_token_is_an_event_or_an_attribute_of_the_call(
+    database: Database, seen: dict[str, Any]
+) -> None:
     """Envoy's event, and the time to first chunk in seconds from the start of the call."""
     store(database, [ROOT, replace(CALL, **seen), SERVE])
     assert request(database)["ttft_ns"] == 63 * MS
@@ -106,10 +115,18 @@ def test_a_call_to_a_provider_ends_its_stream_with_its_span(database: Database) 
 
 @pytest.mark.parametrize(
     ("reasons", "outcome"),
-    [("stop", "ok"), (["length"], "ok"), ('["abort"]', "aborted"), (["cancelled"], "aborted"), ("error", "failed"),
-     (None, "unknown")],
-)  # fmt: skip
-def test_a_call_tells_its_outcome_by_finish_reasons(database: Database, reasons: object, outcome: str) -> None:
+    [
+        ("stop", "ok"),
+        (["length"], "ok"),
+        ('["abort"]', "aborted"),
+        (["cancelled"], "aborted"),
+        ("error", "failed"),
+        (None, "unknown"),
+    ],
+)
+def test_a_call_tells_its_outcome_by_finish_reasons(
+    database: Database, reasons: object, outcome: str
+) -> None:
     """A list, a JSON text of a list, or one word; nothing at all is unknown."""
     attributes = GENAI if reasons is None else GENAI | {"gen_ai.response.finish_reasons": reasons}
     store(database, [replace(CALL, parent=0, events=(), attributes=attributes)])
@@ -121,7 +138,11 @@ def test_a_refused_request_is_invalid_and_has_no_token_windows(database: Databas
     refused = replace(ROOT, status=ERROR, attributes=HTTP | {"http.response.status_code": 400})
     store(database, [refused, AUTH, replace(CALL, events=())])
     assert request(database)["outcome"] == "invalid"
-    assert by_stage(times(database), "e2e") == {"unattributed": 3 * MS, "gw.auth": 3 * MS, "upstream": 94 * MS}
+    assert by_stage(times(database), "e2e") == {
+        "unattributed": 3 * MS,
+        "gw.auth": 3 * MS,
+        "upstream": 94 * MS,
+    }
 
 
 def test_the_http_span_of_the_client_library_is_part_of_the_call(database: Database) -> None:
@@ -147,7 +168,9 @@ def test_several_calls_have_no_single_first_token(database: Database) -> None:
     """An agent that calls a model twice is one request without token windows; its tokens add up."""
     agent = Span(1, 0, 300 * MS, "agent", service="app")
     again = [replace(CALL, id=13, start=105 * MS, end=199 * MS, events=(("first_token", 163 * MS),))]
-    store(database, [agent, CALL, SERVE, *again, replace(SERVE, id=14, parent=13, start=110 * MS, end=192 * MS)])
+    store(
+        database, [agent, CALL, SERVE, *again, replace(SERVE, id=14, parent=13, start=110 * MS, end=192 * MS)]
+    )
     unit = request(database)
     assert (unit["first_token_ns"], unit["output_tokens"], unit["flags"]) == (None, 8, "several_calls")
     assert sum(by_stage(times(database), "e2e").values()) == 300 * MS
@@ -157,7 +180,11 @@ def test_a_token_outside_the_request_is_a_conflict(database: Database) -> None:
     """It is not used and counted."""
     store(database, [ROOT, AUTH, replace(CALL, events=(("first_token", 200 * MS),))])
     unit = request(database)
-    assert (unit["first_token_ns"], unit["conflict_count"], unit["flags"]) == (None, 1, "conflict:first_token")
+    assert (unit["first_token_ns"], unit["conflict_count"], unit["flags"]) == (
+        None,
+        1,
+        "conflict:first_token",
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,8 +220,14 @@ def test_a_trace_that_calls_no_model_is_left_to_the_generic_mapping(database: Da
 
 def test_an_openinference_span_is_a_call(database: Database) -> None:
     """OpenInference marks calls by its own key and names tokens otherwise."""
-    attributes = {"openinference.span.kind": "LLM", "llm.token_count.completion": 5, "llm.model_name": "large"}
-    call = replace(CALL, parent=0, kind=INTERNAL, attributes=attributes, events=(("First Token Stream Event", 63 * MS),))
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.token_count.completion": 5,
+        "llm.model_name": "large",
+    }
+    call = replace(
+        CALL, parent=0, kind=INTERNAL, attributes=attributes, events=(("First Token Stream Event", 63 * MS),)
+    )
     store(database, [call])
     unit = request(database)
     assert (unit["ttft_ns"], unit["output_tokens"], unit["model"]) == (58 * MS, 5, "large")

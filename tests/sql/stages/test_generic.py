@@ -82,7 +82,10 @@ def test_a_consumer_does_not_hold_up_its_producer(database: Database) -> None:
 
 def test_work_that_says_it_is_asynchronous_is_no_part_of_the_request(database: Database) -> None:
     """`tracekit.async` takes a subtree out of its parent's time."""
-    store(database, [Span(1, 0, 100, "job"), Span(2, 10, 90, "log", parent=1, attributes={"tracekit.async": True})])
+    store(
+        database,
+        [Span(1, 0, 100, "job"), Span(2, 10, 90, "log", parent=1, attributes={"tracekit.async": True})],
+    )
     assert times(database) == {("e2e", "service:job", "job"): 100}
 
 

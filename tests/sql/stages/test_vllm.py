@@ -22,12 +22,14 @@ NORMAL = {
 }
 
 
-def engine_span(end_ms: int = 901, name: str = "llm_request", **attributes: Any) -> Span:
+def engine_span(end_ms: int = 901, name: str = "llm_request", **attributes: Any) -> Span:  # noqa: ANN401 - attributes of any type
     """A request of 901 ms whose attributes are `NORMAL` with some replaced (None: left out)."""
     short = {key.rpartition(".")[2]: key for key in NORMAL}
     replaced = NORMAL | {short.get(key, key): value for key, value in attributes.items()}
     known = {key: value for key, value in replaced.items() if value is not None}
-    return Span(1, 0, end_ms * MS, name, kind=SERVER, service="vllm", scope="vllm.tracing.otel", attributes=known)
+    return Span(
+        1, 0, end_ms * MS, name, kind=SERVER, service="vllm", scope="vllm.tracing.otel", attributes=known
+    )
 
 
 def test_stages_are_laid_out_backwards_from_the_first_token(database: Database) -> None:
@@ -49,17 +51,27 @@ def test_a_request_span_tells_tokens_times_and_vantage(database: Database) -> No
     unit = request(database)
     assert (unit["ttft_ns"], unit["last_token_ns"], unit["e2e_ns"]) == (500 * MS, 900 * MS, 901 * MS)
     assert (unit["input_tokens"], unit["output_tokens"], unit["tpot_ns"]) == (70, 20, 400 * MS // 19)
-    assert (unit["vantage"], unit["outcome"], unit["conflict_count"], unit["flags"]) == ("engine", "ok", 0, None)
+    assert (unit["vantage"], unit["outcome"], unit["conflict_count"], unit["flags"]) == (
+        "engine",
+        "ok",
+        0,
+        None,
+    )
 
 
 def test_seconds_become_nanoseconds_by_one_rounding(database: Database) -> None:
     """0.1042783260345459 s is 104278326 ns."""
-    store(database, [engine_span(time_to_first_token=0.1042783260345459, time_in_queue=0.0, time_in_model_prefill=0.1)])
+    store(
+        database,
+        [engine_span(time_to_first_token=0.1042783260345459, time_in_queue=0.0, time_in_model_prefill=0.1)],
+    )
     assert request(database)["ttft_ns"] == 104_278_326
 
 
 @pytest.mark.parametrize("queue_s", [-47.7, 1e6, float("inf"), 1e300])
-def test_an_impossible_queue_is_a_conflict_and_its_time_unexplained(database: Database, queue_s: float) -> None:
+def test_an_impossible_queue_is_a_conflict_and_its_time_unexplained(
+    database: Database, queue_s: float
+) -> None:
     """A negative or uptime-sized value is not used and counted; the other values stay."""
     span = engine_span(time_in_queue="Infinity" if queue_s == float("inf") else queue_s)
     store(database, [span])
@@ -126,9 +138,7 @@ def test_an_impossible_e2e_leaves_the_last_token_unknown(database: Database) -> 
     assert by_stage(times(database), "decode") == {"eng.decode": 380 * MS, "unattributed": 21 * MS}
 
 
-@pytest.mark.parametrize(
-    "sign", [{"disagg_role": "decode"}, {"gen_ai.latency.kv_cache_transfer_time": 0.1}]
-)
+@pytest.mark.parametrize("sign", [{"disagg_role": "decode"}, {"gen_ai.latency.kv_cache_transfer_time": 0.1}])
 def test_a_queue_that_hides_kv_load_is_not_split(database: Database, sign: dict[str, Any]) -> None:
     """On the decode side of a split engine the queue contains the transfer; nobody can tell how much."""
     store(database, [engine_span(**sign)])

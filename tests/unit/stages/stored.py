@@ -70,9 +70,9 @@ def store(database: Database, spans: Iterable[Span]) -> None:
     with database.transaction() as cursor:
         cursor.register("rows", rows)
         cursor.execute(
-            "INSERT INTO base.spans SELECT trace_id::UUID, span_id, parent_span_id, start_ns, end_ns, name, kind, "
-            "status_code, NULL, resource_id, scope_id, attributes::JSON::VARIANT, NULL, 0, 0, 0, 0, $ingest "
-            "FROM rows",
+            "INSERT INTO base.spans SELECT trace_id::UUID, span_id, parent_span_id, start_ns, end_ns, name, "
+            "kind, status_code, NULL, resource_id, scope_id, attributes::JSON::VARIANT, NULL, 0, 0, 0, 0, "
+            "$ingest FROM rows",
             {"ingest": ingest_id},
         )
         for span in spans:
@@ -96,7 +96,9 @@ def _numbers(database: Database, table: str, wanted: set[Any]) -> dict[Any, int]
         "scopes": "scope_id, name",
     }[table]
     with database.transaction() as cursor:
-        known = {key: number for number, key in cursor.execute(f"SELECT {columns} FROM base.{table}").fetchall()}
+        known = {
+            key: number for number, key in cursor.execute(f"SELECT {columns} FROM base.{table}").fetchall()
+        }
         for key in sorted(wanted - known.keys(), key=repr):
             known[key] = len(known) + 1
             if table == "scopes":
@@ -175,7 +177,9 @@ def times(database: Database, *, trace: int = 1, rank: int | None = None, step: 
 def request(database: Database, *, trace: int = 1) -> dict[str, Any]:
     """The request of a trace as a row of the view `units`; units are made if need be."""
     update_units(database)
-    rows = database.sql("SELECT * FROM units WHERE kind = 'request' AND trace_id = $trace", trace=f"{trace:032x}")
+    rows = database.sql(
+        "SELECT * FROM units WHERE kind = 'request' AND trace_id = $trace", trace=f"{trace:032x}"
+    )
     return rows.row(0, named=True)
 
 

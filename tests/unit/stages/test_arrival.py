@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -16,8 +17,10 @@ from tracekit.store import Database
 NATURAL_KEY = "kind, trace_id, root_span_id, job_id, attempt, step, rank"
 STORED = {
     "units": "SELECT * EXCLUDE (unit_id, attributes), attributes::JSON FROM base.units",
-    "stages": f"SELECT {NATURAL_KEY}, unit_stages.* EXCLUDE (unit_id) FROM base.units JOIN base.unit_stages USING (unit_id)",
-    "waits": f"SELECT {NATURAL_KEY}, step_waits.* EXCLUDE (unit_id) FROM base.units JOIN base.step_waits USING (unit_id)",
+    "stages": f"SELECT {NATURAL_KEY}, unit_stages.* EXCLUDE (unit_id) "
+    "FROM base.units JOIN base.unit_stages USING (unit_id)",
+    "waits": f"SELECT {NATURAL_KEY}, step_waits.* EXCLUDE (unit_id) "
+    "FROM base.units JOIN base.step_waits USING (unit_id)",
 }
 
 GENAI = {"gen_ai.operation.name": "chat", "gen_ai.response.time_to_first_chunk": 2e-8}
@@ -67,9 +70,18 @@ def spans_of_training() -> st.SearchStrategy[list[Span]]:
         attributes: dict[str, Any] = {"tracekit.stage": stage, "tracekit.collective.seq": seq}
         attributes |= {} if step is None else {"tracekit.step": step}
         return Span(
-            id, start, start + length, stage, parent=parent, kind=INTERNAL, job="j", attempt=0, rank=rank, world=3,
+            id,
+            start,
+            start + length,
+            stage,
+            parent=parent,
+            kind=INTERNAL,
+            job="j",
+            attempt=0,
+            rank=rank,
+            world=3,
             attributes=attributes,
-        )  # fmt: skip
+        )
 
     stages = ["step", "step", "forward", "data_load", "collective", "collective", "checkpoint_save", "init"]
     span = st.builds(
@@ -126,7 +138,8 @@ def assert_sums_are_exact(database: Database) -> None:
         )
         SELECT *
         FROM windows FULL JOIN sums USING (unit_id, "window")
-        WHERE coalesce(window_ns, 0) != coalesce(self_ns, 0) OR coalesce(window_ns, 0) != coalesce(alternative_ns, 0)
+        WHERE coalesce(window_ns, 0) != coalesce(self_ns, 0)
+            OR coalesce(window_ns, 0) != coalesce(alternative_ns, 0)
     """)
     assert wrong.rows() == []
     assert (
@@ -135,9 +148,11 @@ def assert_sums_are_exact(database: Database) -> None:
     unequal = database.sql("""
         SELECT * FROM (SELECT unit_id, sum(wait_ns) AS ns FROM step_waits GROUP BY unit_id) AS split
         FULL JOIN (
-            SELECT unit_id, self_ns AS ns FROM (
-                SELECT unit_id, sum(self_ns) AS self_ns FROM unit_stages WHERE stage = 'step.straggler_wait' GROUP BY 1
-            ) WHERE self_ns > 0
+            SELECT unit_id, sum(self_ns) AS ns
+            FROM unit_stages
+            WHERE stage = 'step.straggler_wait'
+            GROUP BY unit_id
+            HAVING sum(self_ns) > 0
         ) AS waited USING (unit_id)
         WHERE split.ns IS DISTINCT FROM waited.ns
     """)
@@ -149,7 +164,7 @@ def cut(spans: list[Span], data: st.DataObject) -> list[list[Span]]:
     shuffled = data.draw(st.permutations(spans), label="order")
     cuts = sorted(data.draw(st.lists(st.integers(1, len(spans)), max_size=3), label="cuts"))
     bounds = [0, *cuts, len(spans)]
-    return [portion for low, high in zip(bounds, bounds[1:], strict=False) if (portion := shuffled[low:high])]
+    return [portion for low, high in pairwise(bounds) if (portion := shuffled[low:high])]
 
 
 @settings(max_examples=20)

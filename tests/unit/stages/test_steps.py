@@ -15,18 +15,29 @@ WAIT, COMM = "step.straggler_wait", "step.exposed_comm"
 UNSPLIT = f"unsplit({WAIT}|{COMM})"
 
 
-def span(id: int, rank: int, start: int, end: int, stage: str, step: int | None = 1, **other: Any) -> Span:
+def span(id: int, rank: int, start: int, end: int, stage: str, step: int | None = 1, **other: Any) -> Span:  # noqa: ANN401 - any field of a span
     """A span of one rank; its parent is the rank's step span (id 100 + rank) unless it says otherwise."""
     attributes = {"tracekit.stage": stage} | ({} if step is None else {"tracekit.step": step})
     values: dict[str, Any] = {"parent": 0 if stage == "step" else 100 + rank, "job": "j", "attempt": 0}
-    return Span(id, start, end, stage, rank=rank, attributes=attributes | other.pop("also", {}), **values | other)
+    return Span(
+        id, start, end, stage, rank=rank, attributes=attributes | other.pop("also", {}), **values | other
+    )
 
 
-def step(rank: int, start: int, end: int, **other: Any) -> Span:
+def step(rank: int, start: int, end: int, **other: Any) -> Span:  # noqa: ANN401 - any field of a span
     return span(100 + rank, rank, start, end, "step", **other)
 
 
-def reduce(id: int, rank: int, start: int, end: int, *, seq: int | None = 1, group: str = "dp", **other: Any) -> Span:
+def reduce(
+    id: int,
+    rank: int,
+    start: int,
+    end: int,
+    *,
+    seq: int | None = 1,
+    group: str = "dp",
+    **other: Any,  # noqa: ANN401 - any field of a span
+) -> Span:
     keys = {"tracekit.collective.name": "all_reduce", "tracekit.collective.group": group}
     keys |= {} if seq is None else {"tracekit.collective.seq": seq}
     return span(id, rank, start, end, "collective", also=keys, **other)
@@ -45,7 +56,9 @@ def waits(database: Database, *, rank: int) -> dict[tuple[int, str, str], int]:
 
 def steps(database: Database) -> list[dict[str, Any]]:
     update_units(database)
-    return database.sql("SELECT * FROM units WHERE kind = 'step' ORDER BY attempt, step, rank").rows(named=True)
+    return database.sql("SELECT * FROM units WHERE kind = 'step' ORDER BY attempt, step, rank").rows(
+        named=True
+    )
 
 
 def test_one_rank_is_explained_by_its_own_operations(database: Database) -> None:
@@ -99,14 +112,20 @@ def test_a_collective_is_waiting_until_the_last_rank_arrives(database: Database)
         ("step", WAIT, "collective"): 40,
         ("step", COMM, "collective"): 20,
     }
-    assert times(database, step=1, rank=1) == {("step", "unattributed", "step"): 80, ("step", COMM, "collective"): 20}
+    assert times(database, step=1, rank=1) == {
+        ("step", "unattributed", "step"): 80,
+        ("step", COMM, "collective"): 20,
+    }
 
 
 def test_a_wait_is_charged_to_what_the_last_rank_was_doing(database: Database) -> None:
     """Rank 0 waits from 20 to 60; rank 1 loaded data until 50, then did nothing that it tells."""
     late = [step(1, 0, 100), span(3, 1, 10, 50, "data_load"), reduce(2, 1, 60, 80)]
     store(database, [step(0, 0, 100), reduce(1, 0, 20, 80), *late])
-    assert waits(database, rank=0) == {(1, "step.data_load", "data_load"): 30, (1, "unattributed", "step"): 10}
+    assert waits(database, rank=0) == {
+        (1, "step.data_load", "data_load"): 30,
+        (1, "unattributed", "step"): 10,
+    }
     assert waits(database, rank=1) == {}
 
 
@@ -152,14 +171,20 @@ def test_waiting_and_transfer_of_an_incomplete_collective_are_not_split(
 ) -> None:
     """A rank that is not there, or failed before any collective, may have been waited for."""
     store(database, [replace(each, world=2) for each in (step(0, 0, 100), reduce(1, 0, 20, 80), *others)])
-    assert times(database, step=1, rank=0) == {("step", "unattributed", "step"): 40, ("step", UNSPLIT, "collective"): 60}
+    assert times(database, step=1, rank=0) == {
+        ("step", "unattributed", "step"): 40,
+        ("step", UNSPLIT, "collective"): 60,
+    }
     assert steps(database)[0]["flags"] == "ranks_missing"
 
 
 def test_a_rank_that_is_in_other_groups_only_is_not_waited_for(database: Database) -> None:
     """Rank 2 finished its step with a collective of its own: it is no member of the pair (0, 1)."""
     pair = [step(0, 0, 100), step(1, 0, 100), reduce(1, 0, 20, 80), reduce(2, 1, 60, 80)]
-    store(database, [replace(each, world=3) for each in (*pair, step(2, 0, 100), reduce(3, 2, 0, 9, group="own"))])
+    store(
+        database,
+        [replace(each, world=3) for each in (*pair, step(2, 0, 100), reduce(3, 2, 0, 9, group="own"))],
+    )
     assert times(database, step=1, rank=0)["step", WAIT, "collective"] == 40
     assert steps(database)[0]["flags"] is None
 
@@ -168,7 +193,9 @@ def test_a_rank_that_leaves_before_the_last_arrives_contradicts_the_rule(databas
     """Then it was no synchronising collective, or the clocks differ: nothing is split, and it is counted."""
     store(database, [step(0, 0, 100), step(1, 0, 100), reduce(1, 0, 20, 50), reduce(2, 1, 60, 80)])
     assert times(database, step=1, rank=0)["step", UNSPLIT, "collective"] == 30
-    assert [(unit["conflict_count"], unit["flags"]) for unit in steps(database)] == [(1, "conflict:collective")] * 2
+    assert [(unit["conflict_count"], unit["flags"]) for unit in steps(database)] == [
+        (1, "conflict:collective")
+    ] * 2
 
 
 @pytest.mark.parametrize("seq", [7, None])
@@ -184,7 +211,13 @@ def test_hidden_waiting_is_no_waiting(database: Database) -> None:
     """While a rank computes it does not wait, even if its collective is open already."""
     store(
         database,
-        [step(0, 0, 100), span(3, 0, 10, 50, "backward"), reduce(1, 0, 20, 80), step(1, 0, 100), reduce(2, 1, 60, 80)],
+        [
+            step(0, 0, 100),
+            span(3, 0, 10, 50, "backward"),
+            reduce(1, 0, 20, 80),
+            step(1, 0, 100),
+            reduce(2, 1, 60, 80),
+        ],
     )
     assert times(database, step=1, rank=0)["step", WAIT, "collective"] == 10
 
@@ -201,7 +234,11 @@ def test_operations_belong_to_the_step_of_the_nearest_span_above_that_names_one(
     """A span without step of its own is part of the step it lies in, however deep."""
     store(
         database,
-        [step(0, 0, 100), span(1, 0, 10, 60, "forward", step=None), span(2, 0, 20, 30, "copy", step=None, parent=1)],
+        [
+            step(0, 0, 100),
+            span(1, 0, 10, 60, "forward", step=None),
+            span(2, 0, 20, 30, "copy", step=None, parent=1),
+        ],
     )
     assert times(database, step=1, rank=0)["step", "step.compute", "forward"] == 50
     assert steps(database)[0]["span_count"] == 3
