@@ -1,0 +1,115 @@
+"""How attributes are read, batches cut and clocks doubted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.stages.stored import CLIENT, SERVER, Span, request, store
+from tracekit import queries
+from tracekit.errors import UsageError
+from tracekit.stages import update_units
+from tracekit.stages.attributes import reading, wanted_keys
+from tracekit.stages.exporters import EXPORTERS
+from tracekit.store import Database
+
+
+def test_attributes_that_no_span_has_are_null_in_a_statement() -> None:
+    """DuckDB would decode everything to find that they are not there."""
+    statement = reading("stages/own", keys=frozenset())
+    assert "attributes['" not in statement.partition("WITH")[2]
+    assert reading("stages/own", keys=frozenset({"tracekit.stage"})) == queries.text("stages/own")
+
+
+def test_every_attribute_that_a_mapping_reads_is_wanted() -> None:
+    """Adding a mapping is adding a file: what it reads is found in its text."""
+    assert {"tracekit.stage", "gen_ai.latency.e2e", "http.response.status_code"} <= wanted_keys()
+    assert "tracekit.waits_for" not in wanted_keys()
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_every_mapping_runs_on_an_empty_store(database: Database, exporter: str) -> None:
+    """No spans, no rows, no error."""
+    assert f"stages/{exporter}" in queries.names("stages")
+    assert update_units(database).built_through is None
+
+
+def test_batches_smaller_than_a_trace_are_refused(database: Database) -> None:
+    """The number of traces in memory is at least one."""
+    with pytest.raises(UsageError, match="give at least 1"):
+        update_units(database, batch_traces=0)
+
+
+def call(server_start: int, server_end: int, *, host: str | None = "b") -> list[Span]:
+    return [
+        Span(1, 0, 100, "root", service="a", host="a"),
+        Span(2, 10, 90, "call", parent=1, kind=CLIENT, service="a", host="a"),
+        Span(3, server_start, server_end, "serve", parent=2, kind=SERVER, service="b", host=host),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("server_start", "server_end", "shift"),
+    [(20, 80, 0), (0, 50, 10), (40, 95, 5), (-500, -450, 510)],
+)
+def test_a_clock_is_corrected_only_where_a_call_shows_it(
+    database: Database, server_start: int, server_end: int, shift: int
+) -> None:
+    """By the smallest shift that puts the server inside the time that its client waits."""
+    store(database, call(server_start, server_end))
+    unit = request(database)
+    assert (unit["shift_ns"], unit["outside_count"]) == (shift, 0)
+
+
+@pytest.mark.parametrize("host", [None, "a"])
+def test_clocks_of_one_or_an_unknown_host_are_left_alone(database: Database, host: str | None) -> None:
+    """What lies outside its parent there is cut and counted."""
+    store(database, call(-500, -450, host=host))
+    unit = request(database)
+    assert (unit["shift_ns"], unit["outside_count"], unit["outside_ns"]) == (0, 1, 50)
+
+
+def test_what_one_trace_shows_of_a_clock_does_not_touch_another(database: Database) -> None:
+    """Traces are independent: else the result would depend on which of them share a batch."""
+    store(database, [*call(0, 50), *(Span(**(vars(each) | {"trace": 2})) for each in call(20, 80))])
+    assert request(database, trace=1)["shift_ns"] == 10
+    assert request(database, trace=2)["shift_ns"] == 0
+
+
+def test_defects_of_a_trace_are_counted_and_named(database: Database) -> None:
+    """Nothing is dropped in silence."""
+    store(
+        database,
+        [
+            Span(1, 0, 100, "root"),
+            Span(2, 50, 40, "backwards", parent=1),
+            Span(3, 90, 120, "late", parent=1),
+            Span(4, 10, 20, "other root"),
+            Span(5, 10, 20, "cycle", parent=6),
+            Span(6, 10, 20, "cycle", parent=5),
+        ],
+    )
+    unit = request(database)
+    assert unit["flags"] == "extra_roots,cycles,negative_durations,truncated"
+    assert (unit["span_count"], unit["post_root_ns"]) == (6, 20)
+
+
+def test_a_trace_of_orphans_only_is_a_request_that_says_so(database: Database) -> None:
+    """The earliest orphan stands in for the root."""
+    store(database, [Span(2, 0, 100, parent=1), Span(3, 10, 20, parent=2)])
+    unit = request(database)
+    assert (unit["root_span_id"], unit["e2e_ns"], unit["flags"]) == (f"{2:016x}", 100, "root_parent_missing")
+
+
+def test_span_ids_beyond_63_bits_find_their_children(database: Database) -> None:
+    """Ids are unsigned: half of all random ids have the highest bit set."""
+    high = 2**64 - 1
+    store(database, [Span(high, 0, 100), Span(1, 10, 20, parent=high), Span(2**63, 30, 40, parent=high)])
+    assert request(database)["orphan_count"] == 0
+
+
+def test_a_large_trace_is_one_request(database: Database) -> None:
+    """A thousand spans under one root, found by binary search after a sort of their own."""
+    children = [Span(id, id, id + 1, parent=1) for id in range(2, 1002)]
+    store(database, [Span(1, 0, 2000), *children[::-1]])
+    unit = request(database)
+    assert (unit["span_count"], unit["orphan_count"], unit["flags"]) == (1001, 0, None)
