@@ -15,10 +15,10 @@ import numpy as np
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from tracekit.otlp.fields import Plan
-from tracekit.otlp.native import kernel, outlined
+from tracekit.otlp.native import index, kernel, outlined
 from tracekit.otlp.tape import MAX_NEST
 from tracekit.otlp.text import is_utf8, put_base64, put_byte, put_bytes, put_integer, put_string
-from tracekit.otlp.words import SPARE, first_bytes, load64, same_bytes
+from tracekit.otlp.words import SPARE, first_bytes, is_ascii, load64, same_bytes
 
 _MEMBERS = {each.number: each.json_name for each in AnyValue.DESCRIPTOR.fields}
 # Constants are numpy's: numba would compile a function once more for each plain number that is handed to it.
@@ -166,14 +166,14 @@ def _push(lists: Lists, depth: int, kind: int, code: int, cursor: int, end: int,
 @kernel
 def _next_element(source: Source, lists: Lists, depth: int) -> int:
     """Tape entry of the list's next element, -1 behind the last."""
-    cursor, end, wanted = lists.cursor[depth], lists.end[depth], lists.code[depth]
+    cursor, end, wanted = lists.cursor[index(depth)], lists.end[index(depth)], lists.code[index(depth)]
     found = -1
     while cursor < end and found < 0:
-        code = source.tape[cursor].code
+        code = source.tape[index(cursor)].code
         if code == wanted:
             found = cursor
-        cursor = source.tape[cursor].aux if source.plan.fields[code].record >= 0 else cursor + 1
-    lists.cursor[depth] = cursor
+        cursor = source.tape[index(cursor)].aux if source.plan.fields[index(code)].record >= 0 else cursor + 1
+    lists.cursor[index(depth)] = cursor
     return found
 
 
@@ -182,16 +182,16 @@ def _pair(source: Source, record: int) -> tuple[int, int, int]:
     """Key entry, member and value entry of a `KeyValue`, an `AnyValue` or a body; the last of each counts."""
     plan, tape = source.plan, source.tape
     key, member, value = -1, 0, -1
-    entry, end = record + 1, tape[record].aux
+    entry, end = record + 1, tape[index(record)].aux
     while entry < end:
-        code = tape[entry].code
+        code = tape[index(entry)].code
         if code == plan.key:
             key = entry
-        if plan.fields[code].member:
-            is_continued = plan.fields[code].nest and plan.fields[code].member == member
-            value = value if is_continued else entry
-            member = plan.fields[code].member
-        entry = tape[entry].aux if plan.fields[code].record >= 0 else entry + 1
+        field = plan.fields[index(code)]
+        if field.member:
+            is_continued = field.nest and field.member == member
+            value, member = value if is_continued else entry, field.member
+        entry = tape[index(entry)].aux if field.record >= 0 else entry + 1
     return key, member, value
 
 
@@ -200,38 +200,42 @@ def _slice(source: Source, entry: int) -> tuple[int, int]:
     """First byte and size of a string's entry; an absent string is empty."""
     if entry < 0:
         return 0, 0
-    return source.tape[entry].value, source.tape[entry].aux
+    return source.tape[index(entry)].value, source.tape[index(entry)].aux
 
 
 @kernel
-def _hash(buffer: np.ndarray, start: int, size: int, seed: int) -> int:
+def _hash(buffer: np.ndarray, start: int, size: int, seed: int) -> tuple[int, bool]:
+    """A hash of a text that is not negative, and whether the text is ASCII."""
+    seen = np.uint64(0)
     value = np.uint64(seed) * _MIX ^ np.uint64(size)
     for place in range(start, start + size, 8):
         word = load64(buffer, place)
         if start + size - place < 8:
             word = first_bytes(word, start + size - place)
+        seen |= word
         value = (value ^ word) * _MIX
         value ^= value >> np.uint64(29)
-    return np.int64(value >> np.uint64(1))
+    return np.int64(value >> np.uint64(1)), is_ascii(seen)
 
 
 @kernel
 def _key_problem(source: Source, key: int, lists: Lists, depth: int) -> int:
     """0 if the key is new in its list (and now remembered), 1 if it was there before, 2 if it is no UTF-8."""
-    if lists.kind[depth] != _KVLIST:
+    if lists.kind[index(depth)] != _KVLIST:
         return 0
     start, size = _slice(source, key)
-    if not is_utf8(source.buffer, start, size):
+    number, oldest, mask = lists.number[index(depth)], lists.number[0], lists.seen_in.size - 1
+    slot, is_plain = _hash(source.buffer, start, size, number)
+    if not is_plain and not is_utf8(source.buffer, start, size):
         return 2
-    number, oldest, mask = lists.number[depth], lists.number[0], lists.seen_in.size - 1
-    slot = _hash(source.buffer, start, size, number) & mask
-    while lists.seen_in[slot] >= oldest:
-        other_start, other_size = _slice(source, lists.seen_key[slot])
-        is_same_size = lists.seen_in[slot] == number and other_size == size
+    slot &= mask
+    while lists.seen_in[index(slot)] >= oldest:
+        other_start, other_size = _slice(source, lists.seen_key[index(slot)])
+        is_same_size = lists.seen_in[index(slot)] == number and other_size == size
         if is_same_size and same_bytes(source.buffer, start, source.buffer, other_start, size):
             return 1
         slot = (slot + 1) & mask
-    lists.seen_in[slot], lists.seen_key[slot] = number, key
+    lists.seen_in[index(slot)], lists.seen_key[index(slot)] = number, key
     return 0
 
 
@@ -251,9 +255,10 @@ def _put_key(source: Source, key: int, out: np.ndarray, at: int, lists: Lists, d
         return at
     start, size = _slice(source, key)
     if lists.is_explicit[depth]:
-        at = put_string(out, _put_piece(out, at, _WORDS, _KEY), source.buffer, start, size)
+        at, _ = put_string(out, _put_piece(out, at, _WORDS, _KEY), source.buffer, start, size)
         return _put_piece(out, at, _WORDS, _VALUE)
-    return put_byte(out, put_string(out, at, source.buffer, start, size), _COLON)
+    at, _ = put_string(out, at, source.buffer, start, size)
+    return put_byte(out, at, _COLON)
 
 
 @kernel
@@ -285,15 +290,33 @@ def _put_value(
         at = _open_list(source, record, member, entry, out, at, lists, depth + 1, is_explicit)
         return at, depth + 1, 0
     start, size = _slice(source, entry)
-    is_invalid = member == _STRING and not is_utf8(source.buffer, start, size)
-    if is_invalid or member in (0, _STRING_INDEX):
+    if member == _STRING:
+        at, is_valid = _put_text(source, start, size, out, at, is_explicit)
+        return _put_end_of_pair(out, at, lists, depth), depth, np.int64(not is_valid)
+    if member in (0, _STRING_INDEX):
         at = _put_piece(out, at, _WORDS, _EMPTY if is_explicit else _NULL)
     elif is_explicit or member == _BYTES or (member == _DOUBLE and _is_not_finite(source, start, size)):
         at = _put_piece(out, at, _NAMES, member)
         at = put_byte(out, _put_scalar(source, member, start, size, out, at, True), _CLOSE)
     else:
         at = _put_scalar(source, member, start, size, out, at, False)
-    return _put_end_of_pair(out, at, lists, depth), depth, np.int64(is_invalid)
+    return _put_end_of_pair(out, at, lists, depth), depth, 0
+
+
+@kernel
+def _put_text(
+    source: Source, start: int, size: int, out: np.ndarray, at: int, is_explicit: int
+) -> tuple[int, bool]:
+    """Writes a string, or an empty value if it is not UTF-8; gives the place and whether it is."""
+    first = at
+    if is_explicit:
+        at = _put_piece(out, at, _NAMES, _STRING)
+    at, is_valid = put_string(out, at, source.buffer, start, size)
+    if is_explicit:
+        at = put_byte(out, at, _CLOSE)
+    if not is_valid:
+        at = _put_piece(out, first, _WORDS, _EMPTY if is_explicit else _NULL)
+    return at, is_valid
 
 
 @kernel
@@ -337,9 +360,7 @@ def _is_not_finite(source: Source, start: int, size: int) -> bool:
 def _put_scalar(
     source: Source, member: int, start: int, size: int, out: np.ndarray, at: int, is_explicit: int
 ) -> int:
-    """Writes a scalar as JSON, or as what stands behind its name in OTLP/JSON's own form."""
-    if member == _STRING:
-        return put_string(out, at, source.buffer, start, size)
+    """Writes a scalar that is no string, alone or as what stands behind its name in OTLP/JSON's form."""
     if member == _BYTES:
         return put_base64(out, at, source.buffer, start, size)
     if member == _BOOL:

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from tracekit.otlp.attributes import Source
 from tracekit.otlp.containers import RECORDS_OF, RESOURCES, SCOPES, containers
+from tracekit.otlp.doubles import number_texts
 from tracekit.otlp.exemplars import EXEMPLARS
 from tracekit.otlp.fields import NAMES, PLAN, SIGNALS, Signal
-from tracekit.otlp.json_columns import number_texts
 from tracekit.otlp.logs import LOGS, log_tables
 from tracekit.otlp.metrics import METRIC_STREAMS, metric_tables
 from tracekit.otlp.pivot import pivot

@@ -99,6 +99,11 @@ def id_words(buffer: np.ndarray, starts: np.ndarray, sizes: np.ndarray, *, size_
     return _id_words(buffer, starts, sizes, size_bytes // 8)
 
 
+def is_zero(words: np.ndarray) -> np.ndarray:
+    """`[row]`: whether all bytes of the id are zero."""
+    return (words[:, 0] | words[:, -1]) == 0  # an id has one or two words
+
+
 def trace_ids(words: np.ndarray, *, is_valid: np.ndarray | None = None) -> pa.Array:
     """A column of 16-byte ids."""
     return numbers(words, pa.binary(16), is_valid=is_valid)

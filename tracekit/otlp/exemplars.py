@@ -86,8 +86,8 @@ def _content(reading: Reading, verdict: Verdict) -> tuple[pa.Table, np.ndarray]:
         ),
         "value_int": columns.numbers(integers, pa.int64(), is_valid=reading.rows.is_set("Exemplar.as_int")),
         "value_double": columns.doubles(floats, is_valid=reading.rows.is_set("Exemplar.as_double")),
-        "trace_id": columns.trace_ids(trace_id, is_valid=trace_id.any(axis=1)),
-        "span_id": columns.span_ids(span_id, is_valid=span_id.any(axis=1)),
+        "trace_id": columns.trace_ids(trace_id, is_valid=~columns.is_zero(trace_id)),
+        "span_id": columns.span_ids(span_id, is_valid=~columns.is_zero(span_id)),
         "attributes": attributes,
     }
     return pa.table(found), repeated

@@ -9,18 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from tracekit.otlp.attributes import Lists, Source, new_lists, put_attributes, put_body
-from tracekit.otlp.columns import MAX_CHUNK_BYTES, strings, text_chunk
-from tracekit.otlp.fields import CODE, DOUBLE, FAULT, PLAN
+from tracekit.otlp.columns import MAX_CHUNK_BYTES, text_chunk
+from tracekit.otlp.fields import CODE
 from tracekit.otlp.native import outlined
-from tracekit.otlp.pivot import entries_of
-from tracekit.otlp.reasons import Reason
 from tracekit.otlp.words import SPARE
 
-_MINUS, _CAPITAL_I = ord("-"), ord("I")
 _LEAST_CHUNK_BYTES = 1 << 12
 _MOST_CHUNK_BYTES = 1 << 28
-_IS_DOUBLE = PLAN.fields["kind"] == DOUBLE
-_IS_VALUE_DOUBLE = (PLAN.fields["member"] > 0) & _IS_DOUBLE
 
 
 @dataclass(frozen=True)
@@ -34,40 +29,6 @@ class JsonColumn:
     """Rows with a string that is not UTF-8 (its value is null, its attribute absent)."""
     too_large: np.ndarray
     """Rows whose text is longer than a string column can hold; they are null."""
-
-
-def number_texts(tape: np.ndarray, entry_count: int) -> np.ndarray:
-    """Turns the doubles of attribute values into slices of the array that is given back.
-
-    The texts are the shortest that read back as the same double; `nan`, `inf` and `-inf` stand for what is
-    not finite.
-    """
-    entries = entries_of(tape, entry_count, _IS_VALUE_DOUBLE)
-    if len(entries) == 0:
-        return np.zeros(SPARE, np.uint8)
-    texts = pa.array(tape["value"][entries].view(np.float64)).cast(pa.large_string())
-    _, offsets, data = texts.buffers()
-    starts = np.frombuffer(offsets, np.int64, len(entries) + 1)
-    tape["value"][entries] = starts[:-1]
-    tape["aux"][entries] = np.diff(starts)
-    return np.concatenate([np.frombuffer(data, np.uint8, starts[-1]), np.zeros(SPARE, np.uint8)])
-
-
-def json_doubles(tape: np.ndarray, entry_count: int, buffer: np.ndarray) -> None:
-    """Turns the doubles of a JSON tape from text into numbers; one beyond the range of doubles becomes a
-    fault.
-    """
-    entries = entries_of(tape, entry_count, _IS_DOUBLE)
-    if len(entries) == 0:
-        return
-    starts = tape["value"][entries]
-    texts, _ = strings(buffer, starts, tape["aux"][entries])
-    values = texts.cast(pa.float64()).to_numpy()
-    is_outside = np.isinf(values) & (buffer[starts + (buffer[starts] == _MINUS)] != _CAPITAL_I)
-    tape["value"][entries] = np.where(is_outside, starts, values.view(np.int64))
-    outside = int(Reason.NUMBER_OUT_OF_RANGE) << 16 | tape["code"][entries].astype(np.int32)
-    tape["aux"][entries] = np.where(is_outside, outside, 0)
-    tape["code"][entries[is_outside]] = FAULT
 
 
 def attribute_column(source: Source, entries: np.ndarray, field: str) -> JsonColumn:

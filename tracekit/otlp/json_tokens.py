@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracekit.otlp.native import kernel, outlined
+from tracekit.otlp.native import index, kernel, outlined
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.words import first_special, load32, load64
 
@@ -45,7 +45,7 @@ _HEX_DIGITS = _hex_digits()
 @kernel
 def skip_blank(buffer: np.ndarray, position: int, end: int) -> int:
     """The next byte that is not a space, tab or line end; `end` if there is none."""
-    while position < end and buffer[position] in (32, 10, 13, 9):
+    while position < end and buffer[index(position)] in (32, 10, 13, 9):
         position += 1
     return position
 
@@ -59,7 +59,7 @@ def string_end(buffer: np.ndarray, position: int, end: int) -> tuple[int, bool]:
         position += place
         if place == 8 or position >= end:
             continue
-        byte = buffer[position]
+        byte = buffer[index(position)]
         if byte == QUOTE:
             return position, has_escapes
         if byte != BACKSLASH:

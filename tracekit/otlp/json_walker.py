@@ -24,7 +24,7 @@ from tracekit.otlp.json_tokens import (
     skip_blank,
     value_end,
 )  # fmt: skip
-from tracekit.otlp.native import kernel, outlined
+from tracekit.otlp.native import index, kernel, outlined
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.tape import (
     MAX_NEST,
@@ -82,7 +82,7 @@ def _walk_document(
     if end - start >= 3 and load32(buffer, start) & 0xFFFFFF == _BYTE_ORDER_MARK:
         start += 3
     position = skip_blank(buffer, start, end)
-    if position == end or buffer[position] != OPEN_OBJECT:
+    if position == end or buffer[index(position)] != OPEN_OBJECT:
         close_record(tape, stack[0].record, at)
         return at, -TRUNCATED if position == end else -MALFORMED, position, spare
     after = _first_key(buffer, position, end)
@@ -94,7 +94,7 @@ def _walk_document(
         return cut, -position, first_lost(tape, cut, at, place) if position == TRUNCATED else place, spare
     if skip_blank(buffer, place, end) != end:
         return at, -MALFORMED, place, spare
-    is_unknown = not stack[0].known and buffer[after] == QUOTE
+    is_unknown = not stack[0].known and buffer[index(after)] == QUOTE
     return at, _NO_KNOWN_SIGNAL if is_unknown else 0, place if not is_unknown else after, spare
 
 
@@ -118,11 +118,11 @@ def _walk_values(
         place = position
         if position == end:
             return at, depth, TRUNCATED, place, spare
-        byte = buffer[position]
-        if expected != _NEEDED and byte == (CLOSE_ARRAY if stack[depth].element else CLOSE_OBJECT):
+        byte = buffer[index(position)]
+        if expected != _NEEDED and byte == (CLOSE_ARRAY if stack[index(depth)].element else CLOSE_OBJECT):
             position, expected = position + 1, _NEXT
-            if stack[depth].element == 0:
-                close_record(tape, stack[depth].record, at)
+            if stack[index(depth)].element == 0:
+                close_record(tape, stack[index(depth)].record, at)
             depth -= 1
             if depth < 0:
                 return at, depth, position, position, spare
@@ -146,33 +146,34 @@ def _walk_member(
     end: int, at: int, signal: int, spare: int, depth: int, position: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Reads a key and value, or an array's element; gives place, depth, next byte and spare byte."""
-    code, start = stack[depth].element, position
+    around = stack[index(depth)]
+    code, start = around.element, position
     if code == 0:
         code, position, problem, spare = _read_key(plan, stack, buffer, end, signal, spare, depth, position)
         if position < 0:
             return at, depth, position, spare
         if problem:
-            at = emit_fault(tape, at, stack[depth].row, start, problem, code)
+            at = emit_fault(tape, at, around.row, start, problem, code)
             return at, depth, value_end(buffer, position, end), spare
-    byte = buffer[position]
-    if code == UNKNOWN or (byte == 110 and stack[depth].element == 0):
+    byte, field = buffer[index(position)], plan.fields[index(code)]
+    if code == UNKNOWN or (byte == 110 and around.element == 0):
         return at, depth, value_end(buffer, position, end), spare
-    if plan.fields[code].repeated and stack[depth].element == 0:
+    if field.repeated and around.element == 0:
         if byte == OPEN_ARRAY:
             _push_array(stack, depth, code)
             return at, depth + 1, position + 1, spare
-    elif plan.fields[code].child < 0:
-        at, position, spare = put_scalar(plan, tape, buffer, at, code, stack[depth].row, position, end, spare)
+    elif field.child < 0:
+        at, position, spare = put_scalar(plan, tape, buffer, at, code, around.row, position, end, spare)
         return at, depth, position, spare
-    elif byte == OPEN_OBJECT and stack[depth].nest + plan.fields[code].nest <= MAX_NEST:
+    elif byte == OPEN_OBJECT and around.nest + field.nest <= MAX_NEST:
         return (
             open_message(plan, tape, stack, rows, depth, at, code, position),
             depth + 1,
             position + 1,
             spare,
         )
-    problem = _NESTED_TOO_DEEP if byte == OPEN_OBJECT and not plan.fields[code].repeated else _WRONG_TYPE
-    at = emit_fault(tape, at, stack[depth].row, start, problem, code)
+    problem = _NESTED_TOO_DEEP if byte == OPEN_OBJECT and not field.repeated else _WRONG_TYPE
+    at = emit_fault(tape, at, around.row, start, problem, code)
     return at, depth, value_end(buffer, position, end), spare
 
 
@@ -200,21 +201,21 @@ def _read_key(
     """Reads a key and its colon; gives its code, the first byte of the value, the problem with the key and
     spare.
     """
-    if buffer[position] != QUOTE:
+    if buffer[index(position)] != QUOTE:
         return UNKNOWN, MALFORMED, 0, spare
     start, size, position, _ = read_string(buffer, position, end, spare)
     if position < 0:
         return UNKNOWN, position, 0, spare
     position = skip_blank(buffer, position, end)
-    if position == end or buffer[position] != COLON:
+    if position == end or buffer[index(position)] != COLON:
         return UNKNOWN, TRUNCATED if position == end else MALFORMED, 0, spare
     position = skip_blank(buffer, position + 1, end)
     if position == end:
         return UNKNOWN, TRUNCATED, 0, spare
-    code, problem = _field(plan, stack[depth].state, buffer, start, size)
+    code, problem = _field(plan, stack[index(depth)].state, buffer, start, size)
     if depth == 0 and code != UNKNOWN:
         stack[0].known = True
-        if problem == 0 and signal >= 0 and plan.fields[code].signal != signal:
+        if problem == 0 and signal >= 0 and plan.fields[index(code)].signal != signal:
             problem = _WRONG_SIGNAL
     return code, position, problem, spare
 

@@ -78,6 +78,6 @@ def _times_and_ids(reading: Reading, verdict: Verdict) -> dict[str, pa.Array]:
     return {
         "time_ns": columns.numbers(time_ns, pa.int64(), is_valid=time_ns != 0),
         "observed_time_ns": columns.numbers(observed_ns, pa.int64(), is_valid=observed_ns != 0),
-        "trace_id": columns.trace_ids(trace_id, is_valid=trace_id.any(axis=1)),
-        "span_id": columns.span_ids(span_id, is_valid=span_id.any(axis=1)),
+        "trace_id": columns.trace_ids(trace_id, is_valid=~columns.is_zero(trace_id)),
+        "span_id": columns.span_ids(span_id, is_valid=~columns.is_zero(span_id)),
     }

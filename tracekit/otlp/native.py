@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from numba import njit
 
 kernel = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=True)
@@ -19,6 +20,10 @@ outlined = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 
 allocating = njit(nogil=True, cache=True, error_model="numpy")
 """Compiles a function that makes arrays."""
+
+
+index = np.uint64
+"""Makes an index that numba need not test for being negative; the test costs a fifth of the time."""
 
 
 def _forget_stale_code(package: Path) -> None:

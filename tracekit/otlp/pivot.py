@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracekit.otlp.fields import CODE, NAMES, PLAN, RECORDS, Plan
-from tracekit.otlp.native import allocating, kernel
+from tracekit.otlp.native import allocating, index, kernel
 
 _LISTS = {"KeyValue", "AnyValue"}
 _IS_LIST = np.isin(PLAN.fields["record"], [RECORDS.index(name) for name in _LISTS])
@@ -125,31 +125,32 @@ def _fill(
 ) -> None:
     entry = 0
     while entry < entry_count:
-        code = tape[entry].code
-        if is_list[code]:
-            entry = tape[entry].aux
+        code = tape[index(entry)].code
+        if is_list[index(code)]:
+            entry = tape[index(entry)].aux
             continue
-        record = plan.fields[code].record
+        record = plan.fields[index(code)].record
         if record >= 0:
-            row = next_row[record]
-            next_row[record] = row + 1
-            entries[row], parents[row], codes[row] = entry, tape[entry].parent, code
-        elif base[code] >= 0:
-            cell = base[code] + tape[entry].parent
-            values[cell], sizes[cell] = tape[entry].value, tape[entry].aux
+            row = next_row[index(record)]
+            next_row[index(record)] = row + 1
+            entries[index(row)], parents[index(row)], codes[index(row)] = (
+                entry,
+                tape[index(entry)].parent,
+                code,
+            )
+        elif base[index(code)] >= 0:
+            cell = base[index(code)] + tape[index(entry)].parent
+            values[index(cell)], sizes[index(cell)] = tape[index(entry)].value, tape[index(entry)].aux
         entry += 1
 
 
 @allocating
 def entries_of(tape: np.ndarray, entry_count: int, is_wanted: np.ndarray) -> np.ndarray:
     """Tape entries whose code is wanted (`is_wanted[code]`), in order."""
+    found = np.empty(entry_count, np.int64)  # only what is written takes up memory
     count = 0
     for entry in range(entry_count):
-        count += is_wanted[tape[entry].code]
-    found = np.empty(count, np.int64)
-    count = 0
-    for entry in range(entry_count):
-        if is_wanted[tape[entry].code]:
-            found[count] = entry
+        if is_wanted[index(tape[index(entry)].code)]:
+            found[index(count)] = entry
             count += 1
-    return found
+    return found[:count].copy()

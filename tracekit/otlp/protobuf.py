@@ -19,7 +19,7 @@ from tracekit.otlp.fields import (
     UNKNOWN,
     Plan,
 )  # fmt: skip
-from tracekit.otlp.native import kernel, outlined
+from tracekit.otlp.native import index, kernel, outlined
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.tape import (
     MAX_NEST,
@@ -31,7 +31,7 @@ from tracekit.otlp.tape import (
     forget,
     open_message,
 )  # fmt: skip
-from tracekit.otlp.words import load32, load64
+from tracekit.otlp.words import load8, load32, load64
 
 _TRUNCATED = int(Reason.TRUNCATED)
 _MALFORMED = int(Reason.MALFORMED)
@@ -55,28 +55,33 @@ def walk_protobuf(
     at, likely = np.int64(0), np.int64(0)
     for document in range(bounds.size - 1):
         start, end = bounds[document], bounds[document + 1]
-        if signals[document] < 0:
-            likely = _signal_by_trial(plan, tape, stack, rows, buffer, start, end, document, at, likely)
-            signals[document] = likely
-        at, fault, position = _walk_document(
-            plan, tape, stack, rows, buffer, start, end, document, at, signals[document]
+        is_trial = signals[document] < 0
+        signal = likely if is_trial else signals[document]
+        after, fault, position = _walk_document(
+            plan, tape, stack, rows, buffer, start, end, document, at, signal
         )
+        if is_trial and (fault != 0 or not _has_evidence(plan, tape, at, after, signal)):
+            forget(plan, tape, rows, at, after)
+            signal = _signal_by_trial(plan, tape, stack, rows, buffer, start, end, document, at, likely)
+            after, fault, position = _walk_document(
+                plan, tape, stack, rows, buffer, start, end, document, at, signal
+            )
+        at, likely = after, signal
         if fault == _MALFORMED and _is_other_signal(
-            plan, tape, stack, rows, buffer, start, end, document, at, signals
+            plan, tape, stack, rows, buffer, start, end, document, at, signal
         ):
             fault = _WRONG_SIGNAL
-        faults[document] = fault
-        positions[document] = position
+        signals[document], faults[document], positions[document] = signal, fault, position
     return at
 
 
 @outlined
 def _is_other_signal(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
-    start: int, end: int, document: int, at: int, signals: np.ndarray,
+    start: int, end: int, document: int, at: int, signal: int,
 ) -> bool:  # fmt: skip
     """Whether a document that is malformed as one signal is sound as another."""
-    best = _signal_by_trial(plan, tape, stack, rows, buffer, start, end, document, at, signals[document])
+    best = _signal_by_trial(plan, tape, stack, rows, buffer, start, end, document, at, signal)
     after, fault, _ = _walk_document(plan, tape, stack, rows, buffer, start, end, document, at, best)
     forget(plan, tape, rows, at, after)
     return fault == 0
@@ -133,8 +138,8 @@ def _walk_document(
     at = emit(tape, at, np.int64(DOCUMENT), document, start, _NOTHING)
     depth, position, fault = np.int64(0), start, 0
     while fault == 0:
-        while position == stack[depth].end and not stack[depth].is_cut:
-            close_record(tape, stack[depth].record, at)
+        while position == stack[index(depth)].end and not stack[index(depth)].is_cut:
+            close_record(tape, stack[index(depth)].record, at)
             depth -= 1
             if depth < 0:
                 return at, 0, position
@@ -168,35 +173,33 @@ def _walk_field(
     start: int,
 ) -> tuple[int, int, int, int]:
     """Reads the field at a byte; gives tape place, depth, next byte and fault (at the field's first byte)."""
-    end = stack[depth].end
+    around = stack[index(depth)]
+    end = around.end
     key, position = _varint(buffer, start, end)
     number, wire_type = key >> np.uint64(3), np.int64(key & np.uint64(7))
     code = np.int64(UNKNOWN)
     if position > 0 and number < np.uint64(plan.code_of.shape[1]):
-        code = np.int64(plan.code_of[stack[depth].state, np.int64(number)])
+        code = np.int64(plan.code_of[around.state, np.int64(number)])
+    field = plan.fields[index(code)]
     value, size, position = _wire_value(buffer, position, end, wire_type)
     is_cut = position == -1 and end == stack[0].end
-    if number == 0 or (position < 0 and not (is_cut and plan.fields[code].child >= 0 and value > 0)):
+    if number == 0 or (position < 0 and not (is_cut and field.child >= 0 and value > 0)):
         return at, depth, start, _TRUNCATED if is_cut else _MALFORMED
     if code == UNKNOWN:
         return at, depth, position, 0
-    if wire_type != plan.fields[code].wire_type:
+    if wire_type != field.wire_type:
         return _walk_packed(
             plan, tape, stack, buffer, at, depth, start, code, value, size, position, wire_type
         )
-    if plan.fields[code].child < 0:
-        return (
-            emit(tape, at, code, stack[depth].row, _typed(plan.fields[code].kind, value), size),
-            depth,
-            position,
-            0,
-        )
-    if stack[depth].nest + plan.fields[code].nest > MAX_NEST:
-        fault = emit_fault(tape, at, stack[depth].row, start, _NESTED_TOO_DEEP, code)
-        return fault, depth, end if is_cut else position, _TRUNCATED if is_cut else 0
+    if field.child < 0:
+        at = emit(tape, at, code, around.row, _typed(field.kind, value), size)
+        return at, depth, position, 0
+    if around.nest + field.nest > MAX_NEST:
+        at = emit_fault(tape, at, around.row, start, _NESTED_TOO_DEEP, code)
+        return at, depth, end if is_cut else position, _TRUNCATED if is_cut else 0
     at = open_message(plan, tape, stack, rows, depth, at, code, value)
-    stack[depth + 1].end = end if is_cut else position
-    stack[depth + 1].is_cut = is_cut
+    inside = stack[index(depth + 1)]
+    inside.end, inside.is_cut = end if is_cut else position, is_cut
     return at, depth + 1, value, 0
 
 
@@ -220,7 +223,7 @@ def _varint(buffer: np.ndarray, position: int, end: int) -> tuple[int, int]:
     value = np.uint64(0)
     shift = np.uint64(0)
     while position < end:
-        byte = np.uint64(buffer[position])
+        byte = np.uint64(load8(buffer, position))
         position += 1
         value |= (byte & np.uint64(0x7F)) << shift
         if byte < np.uint64(0x80):
@@ -240,14 +243,14 @@ def _wire_value(buffer: np.ndarray, position: int, end: int, wire_type: int) -> 
     """
     if position < 0:
         return 0, 0, position
-    if wire_type == 0:
-        value, position = _varint(buffer, position, end)
-        return np.int64(value), 0, position
     if wire_type == 2:
         length, position = _varint(buffer, position, end)
         if position < 0 or length > np.uint64(end - position):
             return max(position, 0), 0, min(position, -1)
         return position, np.int64(length), position + np.int64(length)
+    if wire_type == 0:
+        value, position = _varint(buffer, position, end)
+        return np.int64(value), 0, position
     if wire_type == 1:
         return np.int64(load64(buffer, position)), 0, position + 8 if end - position >= 8 else -1
     if wire_type == 5:

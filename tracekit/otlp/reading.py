@@ -36,6 +36,8 @@ class Reading:
         others.
         """
         verdict = self.open_verdict(record)
+        if len(self.faults) == 0:
+            return verdict
         faults, rows = self._faults_inside(self.rows.entries(record), self.loose_faults(outside))
         faults, rows = (
             faults[::-1],
@@ -60,7 +62,7 @@ class Reading:
     def loose_faults(self, records: Iterable[str]) -> np.ndarray:
         """Tape entries of the faults that lie in none of the records of these types."""
         loose = self.faults
-        for record in records:
+        for record in records if len(loose) else ():
             loose = np.setdiff1d(loose, self._faults_inside(self.rows.entries(record), loose)[0])
         return loose
 

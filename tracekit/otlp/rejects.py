@@ -52,6 +52,8 @@ class Verdict:
     def reject(self, where: np.ndarray, reason: Reason, code: int = 0) -> None:
         """Rejects the rows (a mask or row numbers) that are still fine."""
         rows = np.flatnonzero(where) if where.dtype == np.bool_ else where
+        if len(rows) == 0:
+            return
         rows = rows[self.reason[rows] == 0]
         self.reason[rows] = reason
         self.code[rows] = code
@@ -87,6 +89,8 @@ class RejectLog:
         """Notes findings of one reason: the document, the byte in the buffer, the field and the number of
         each.
         """
+        if len(documents) == 0:
+            return
         rows, first, inverse = np.unique(documents, return_index=True, return_inverse=True)
         weights = np.ones(len(documents), np.int64) if counts is None else counts.astype(np.int64)
         totals = np.zeros(len(rows), np.int64)

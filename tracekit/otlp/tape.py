@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracekit.otlp.fields import FAULT, RECORD, Plan
-from tracekit.otlp.native import kernel, outlined
+from tracekit.otlp.native import index, kernel, outlined
 
 MAX_DEPTH = 512
 """Open messages, more than 64 nested attribute values can need."""
@@ -55,10 +55,8 @@ def new_stack() -> np.ndarray:
 def emit(tape: np.ndarray, at: int, code: int, parent: int, value: int, aux: int) -> int:
     """Writes one entry and gives the next place."""
     if at < tape.size:
-        tape[at].code = code
-        tape[at].parent = parent
-        tape[at].value = value
-        tape[at].aux = aux
+        entry = tape[index(at)]
+        entry.code, entry.parent, entry.value, entry.aux = code, parent, value, aux
     return at + 1
 
 
@@ -80,19 +78,17 @@ def open_message(
     start: int,
 ) -> int:
     """Writes the entry of a message and puts the message on the stack above `depth`; gives the next place."""
-    is_record = plan.fields[code].kind == RECORD
-    row = stack[depth].row
+    field, around, inside = plan.fields[index(code)], stack[index(depth)], stack[index(depth + 1)]
+    is_record = field.kind == RECORD
+    row = around.row
     if is_record:
-        row = rows[plan.fields[code].record]
-        rows[plan.fields[code].record] += 1
-    stack[depth + 1].state = plan.fields[code].child
-    stack[depth + 1].row = row
-    stack[depth + 1].record = at if is_record else -1
-    stack[depth + 1].code = code
-    stack[depth + 1].element = 0
-    stack[depth + 1].nest = stack[depth].nest + plan.fields[code].nest
-    if plan.fields[code].marked:
-        at = emit(tape, at, code, stack[depth].row, start, np.int64(0))
+        row = rows[index(field.record)]
+        rows[index(field.record)] += 1
+    inside.state, inside.row, inside.code, inside.element = field.child, row, code, 0
+    inside.record = at if is_record else -1
+    inside.nest = around.nest + field.nest
+    if field.marked:
+        at = emit(tape, at, code, around.row, start, np.int64(0))
     return at
 
 
@@ -100,7 +96,7 @@ def open_message(
 def close_record(tape: np.ndarray, record: int, at: int) -> None:
     """Notes where the entries of a record end; nothing for an inline message."""
     if 0 <= record < tape.size:
-        tape[record].aux = at
+        tape[index(record)].aux = at
 
 
 @outlined

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracekit.otlp.native import kernel, outlined
+from tracekit.otlp.native import index, kernel, outlined
 from tracekit.otlp.words import (
     SPARE,
     copy_bytes,
@@ -47,7 +47,7 @@ _SHORT_ESCAPES = _short_escapes()
 def put_byte(out: np.ndarray, at: int, byte: int) -> int:
     """Writes one byte."""
     if at < out.size:
-        out[at] = byte
+        out[index(at)] = byte
     return at + 1
 
 
@@ -60,24 +60,29 @@ def put_bytes(out: np.ndarray, at: int, source: np.ndarray, start: int, size: in
 
 
 @kernel
-def put_string(out: np.ndarray, at: int, source: np.ndarray, start: int, size: int) -> int:
-    """Writes UTF-8 text as a JSON string: quoted, with the escapes that JSON demands and no others."""
+def put_string(out: np.ndarray, at: int, source: np.ndarray, start: int, size: int) -> tuple[int, bool]:
+    """Writes UTF-8 text as a JSON string: quoted, with the escapes that JSON demands and no others.
+
+    Beside the place it gives whether the text is well-formed; if it is not, what was written is of no use.
+    """
     if at + 6 * size + 2 * SPARE > out.size:
-        return at + 6 * size + 2 * SPARE
-    out[at] = _QUOTE
+        return at + 6 * size + 2 * SPARE, True
+    seen, first = np.uint64(0), start
+    out[index(at)] = _QUOTE
     at += 1
     end = start + size
     while start < end:
         word = load64(source, start)
         plain = min(first_special(word), end - start)
         store64(out, at, word)
+        seen |= word
         at += plain
         start += plain
         if plain < 8 and start < end:
-            at = _put_escape(out, at, source[start])
+            at = _put_escape(out, at, source[index(start)])
             start += 1
-    out[at] = _QUOTE
-    return at + 1
+    out[index(at)] = _QUOTE
+    return at + 1, is_ascii(seen) or is_utf8(source, first, size)
 
 
 @kernel

@@ -102,8 +102,8 @@ def _identity(reading: Reading, verdict: Verdict) -> dict[str, pa.Array]:
     trace_id = reading.ids("Span.trace_id", size_bytes=16)
     span_id = reading.ids("Span.span_id", size_bytes=8)
     parent_id = reading.ids("Span.parent_span_id", size_bytes=8)
-    verdict.reject(~trace_id.any(axis=1), Reason.TRACE_ID_INVALID, CODE["Span.trace_id"])
-    verdict.reject(~span_id.any(axis=1), Reason.SPAN_ID_INVALID, CODE["Span.span_id"])
+    verdict.reject(columns.is_zero(trace_id), Reason.TRACE_ID_INVALID, CODE["Span.trace_id"])
+    verdict.reject(columns.is_zero(span_id), Reason.SPAN_ID_INVALID, CODE["Span.span_id"])
     wrong_parent = reading.has_wrong_size("Span.parent_span_id", size_bytes=8)
     verdict.reject(wrong_parent, Reason.PARENT_SPAN_ID_INVALID, CODE["Span.parent_span_id"])
     return {
@@ -134,6 +134,8 @@ def _content(reading: Reading, verdict: Verdict, notes: _Notes) -> dict[str, pa.
 
 def _events(reading: Reading, spans: Verdict, notes: _Notes) -> pa.Table:
     parents = reading.rows.parents("Event")
+    if len(parents) == 0:
+        return SPAN_EVENTS.empty_table()
     verdict = reading.open_verdict("Event")
     attributes, repeated = reading.attributes("Event.attributes", verdict)
     notes.add("Event.attributes", repeated, parents)
@@ -149,14 +151,16 @@ def _events(reading: Reading, spans: Verdict, notes: _Notes) -> pa.Table:
 
 def _links(reading: Reading, spans: Verdict, notes: _Notes) -> pa.Table:
     parents = reading.rows.parents("Link")
+    if len(parents) == 0:
+        return SPAN_LINKS.empty_table()
     verdict = reading.open_verdict("Link")
     trace_id = reading.ids("Link.trace_id", size_bytes=16)
     span_id = reading.ids("Link.span_id", size_bytes=8)
     attributes, repeated = reading.attributes("Link.attributes", verdict)
     notes.add("Link.attributes", repeated, parents)
     found = {
-        "linked_trace_id": columns.trace_ids(trace_id, is_valid=trace_id.any(axis=1)),
-        "linked_span_id": columns.span_ids(span_id, is_valid=span_id.any(axis=1)),
+        "linked_trace_id": columns.trace_ids(trace_id, is_valid=~columns.is_zero(trace_id)),
+        "linked_span_id": columns.span_ids(span_id, is_valid=~columns.is_zero(span_id)),
         "trace_state": reading.text("Link.trace_state", verdict),
         "flags": reading.small("Link.flags", pa.uint32(), verdict),
         "attributes": attributes,

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from tracekit.otlp.doubles import json_doubles
 from tracekit.otlp.fields import PLAN, RECORDS, SIGNALS, Signal
-from tracekit.otlp.json_columns import json_doubles
 from tracekit.otlp.json_walker import walk_json
 from tracekit.otlp.protobuf import walk_protobuf
 from tracekit.otlp.tape import new_stack, new_tape

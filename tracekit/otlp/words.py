@@ -33,6 +33,16 @@ def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -
 
 
 @intrinsic
+def load8(typing_context: Any, array: Any, index: Any) -> Any:
+    """The byte of a `uint8` array at an index that is not negative, which saves asking whether it is."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_address(context, builder, signature, args, 8))
+
+    return types.uint8(array, types.int64), generate
+
+
+@intrinsic
 def load64(typing_context: Any, array: Any, index: Any) -> Any:
     """The eight bytes of a `uint8` array at a byte index, as one `uint64`."""
 

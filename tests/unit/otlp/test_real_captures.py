@@ -19,9 +19,15 @@ from tracekit.otlp import SCHEMAS, Batch, Document, decode
 from tracekit.otlp.framing import documents
 
 LISTS = {
-    "resourceSpans": "resources", "resourceMetrics": "resources", "scopeSpans": "scopes", "scopeMetrics": "scopes",
-    "spans": "spans", "events": "span_events", "links": "span_links", "exemplars": "exemplars",
-}  # fmt: skip
+    "resourceSpans": "resources",
+    "resourceMetrics": "resources",
+    "scopeSpans": "scopes",
+    "scopeMetrics": "scopes",
+    "spans": "spans",
+    "events": "span_events",
+    "links": "span_links",
+    "exemplars": "exemplars",
+}
 POINTS = {"gauge": "metric_points", "sum": "metric_points", "histogram": "metric_histograms"}
 
 
@@ -103,7 +109,17 @@ def test_exporters_of_the_sdk_are_read_in_both_encodings() -> None:
     ]
     payload = encode_spans(memory.get_finished_spans()).SerializeToString()
     from_protobuf = decode([Document(payload)], encoding="protobuf", signal="traces")
-    columns = ["trace_id", "span_id", "parent_span_id", "name", "start_ns", "end_ns", "attributes", "flags", "kind"]
+    columns = [
+        "trace_id",
+        "span_id",
+        "parent_span_id",
+        "name",
+        "start_ns",
+        "end_ns",
+        "attributes",
+        "flags",
+        "kind",
+    ]
     assert from_json[0].spans.select(columns).equals(from_protobuf.spans.select(columns))
     assert from_protobuf.spans["attributes"].to_pylist()[1] == '{"a":[1,2],"b":2.5,"ü":"é\\n"}'
     assert from_json[0].span_events.equals(from_protobuf.span_events)

@@ -1,0 +1,108 @@
+"""Doubles between text and number, all of a tape at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tracekit.otlp.columns import strings
+from tracekit.otlp.fields import DOUBLE, FAULT, PLAN
+from tracekit.otlp.native import outlined
+from tracekit.otlp.pivot import entries_of
+from tracekit.otlp.reasons import Reason
+from tracekit.otlp.text import put_integer
+from tracekit.otlp.words import SPARE
+
+_MINUS, _POINT, _DIGIT_ZERO, _CAPITAL_I = 45, 46, 48, 73
+_IS_DOUBLE = PLAN.fields["kind"] == DOUBLE
+_IS_VALUE_DOUBLE = (PLAN.fields["member"] > 0) & _IS_DOUBLE
+_TEXT_BYTES = 24  # `-2.2250738585072014e-308` is the longest
+_MOST_DECIMALS = 4
+_SHORT_LIMIT = 1e9
+
+
+def number_texts(tape: np.ndarray, entry_count: int) -> np.ndarray:
+    """Turns the doubles of attribute values into slices of the array that is given back.
+
+    The texts are the shortest that read back as the same double; `nan`, `inf` and `-inf` stand for what is
+    not finite.
+    """
+    entries = entries_of(tape, entry_count, _IS_VALUE_DOUBLE)
+    values = tape["value"][entries].view(np.float64)
+    texts = np.zeros(len(entries) * _TEXT_BYTES + SPARE, np.uint8)
+    sizes = np.zeros(len(entries), np.int32)
+    _put_short(values, texts, sizes)
+    rest = np.flatnonzero(sizes == 0)
+    if len(rest):
+        _, offsets, data = pa.array(values[rest]).cast(pa.large_string()).buffers()
+        starts = np.frombuffer(offsets, np.int64, len(rest) + 1)
+        padded = np.concatenate([np.frombuffer(data, np.uint8, starts[-1]), np.zeros(SPARE, np.uint8)])
+        _place(padded, starts, rest, texts)
+        sizes[rest] = np.diff(starts)
+    tape["value"][entries] = np.arange(len(entries)) * _TEXT_BYTES
+    tape["aux"][entries] = sizes
+    return texts
+
+
+@outlined
+def _put_short(values: np.ndarray, texts: np.ndarray, sizes: np.ndarray) -> None:
+    """Writes the doubles that a few decimals say exactly, as most that people set, and their sizes.
+
+    The fewest decimals that read back as the double are its shortest text: below 15 digits there is only one.
+    """
+    for row in range(values.size):
+        value = abs(values[row])
+        if not 0.0 < value < _SHORT_LIMIT:
+            continue
+        scale = 1.0
+        for decimals in range(_MOST_DECIMALS + 1):
+            digits = np.int64(value * scale + 0.5)
+            if digits / scale == value:
+                sizes[row] = _put_decimal(texts, row * _TEXT_BYTES, digits, decimals, values[row] < 0.0)
+                break
+            scale *= 10.0
+
+
+@outlined
+def _put_decimal(texts: np.ndarray, start: int, digits: int, decimals: int, is_negative: bool) -> int:
+    """Writes `digits / 10 ** decimals` with at least one decimal and gives the size of the text."""
+    at = start
+    if is_negative:
+        texts[at] = _MINUS
+        at += 1
+    unit = 10 ** np.int64(decimals)
+    at = put_integer(texts, at, digits // unit)
+    texts[at] = _POINT
+    rest = digits % unit
+    for place in range(max(decimals, 1)):
+        unit //= 10
+        texts[at + 1 + place] = _DIGIT_ZERO if unit == 0 else _DIGIT_ZERO + rest // unit
+        rest = rest % unit if unit else rest
+    return at + 1 + max(decimals, 1) - start
+
+
+@outlined
+def _place(source: np.ndarray, starts: np.ndarray, rows: np.ndarray, texts: np.ndarray) -> None:
+    """Copies text `i` of the source to the slot of `rows[i]`."""
+    for place in range(rows.size):
+        size = starts[place + 1] - starts[place]
+        for byte in range(size):
+            texts[rows[place] * _TEXT_BYTES + byte] = source[starts[place] + byte]
+
+
+def json_doubles(tape: np.ndarray, entry_count: int, buffer: np.ndarray) -> None:
+    """Turns the doubles of a JSON tape from text into numbers.
+
+    One beyond the range of doubles becomes a fault.
+    """
+    entries = entries_of(tape, entry_count, _IS_DOUBLE)
+    if len(entries) == 0:
+        return
+    starts = tape["value"][entries]
+    texts, _ = strings(buffer, starts, tape["aux"][entries])
+    values = texts.cast(pa.float64()).to_numpy()
+    is_outside = np.isinf(values) & (buffer[starts + (buffer[starts] == _MINUS)] != _CAPITAL_I)
+    tape["value"][entries] = np.where(is_outside, starts, values.view(np.int64))
+    outside = int(Reason.NUMBER_OUT_OF_RANGE) << 16 | tape["code"][entries].astype(np.int32)
+    tape["aux"][entries] = np.where(is_outside, outside, 0)
+    tape["code"][entries[is_outside]] = FAULT
