@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +33,10 @@ def _forget_stale_code(package: Path) -> None:
     numba looks only at the file of the function itself, but the code holds what other files define, inlined.
     """
     changed_at = max(path.stat().st_mtime for path in package.glob("*.py"))
-    for index in (package / "__pycache__").glob("*.nbi"):
-        if index.stat().st_mtime < changed_at:
-            index.unlink(missing_ok=True)
+    for cached in (package / "__pycache__").glob("*.nbi"):
+        with suppress(OSError):  # another process may have removed it, or the folder may be read-only
+            if cached.stat().st_mtime < changed_at:
+                cached.unlink()
 
 
 _forget_stale_code(Path(__file__).parent)
