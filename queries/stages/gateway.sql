@@ -107,28 +107,23 @@ servers AS (
             OR name = 'Received Proxy Server Request'
         )
 ),
-step_names AS (
-    SELECT
-        name,
-        CASE
-            WHEN name = 'auth' OR name LIKE 'auth %' THEN 'gw.auth'
-            WHEN name LIKE 'guardrail%' OR name LIKE 'execute_guardrail%' THEN 'gw.guardrail'
-            WHEN name LIKE 'cache.get%' THEN 'gw.cache'
-            WHEN name = 'router' OR name LIKE 'route %' THEN 'gw.route'
-            WHEN name = 'proxy_pre_call' OR name LIKE 'redis.% rate_limits' THEN 'gw.ratelimit'
-        END AS stage
-    FROM (SELECT DISTINCT name FROM in_model_traces)
-),
 gateway_steps AS (
     SELECT
-        in_model_traces.span_row,
-        in_model_traces.name,
-        step_names.stage
+        span_row,
+        name,
+        CASE
+            WHEN name = 'auth' OR starts_with(name, 'auth ') THEN 'gw.auth'
+            WHEN starts_with(name, 'guardrail') OR starts_with(name, 'execute_guardrail')
+                THEN 'gw.guardrail'
+            WHEN starts_with(name, 'cache.get') THEN 'gw.cache'
+            WHEN name = 'router' OR starts_with(name, 'route ') THEN 'gw.route'
+            WHEN name = 'proxy_pre_call' THEN 'gw.ratelimit'
+            WHEN starts_with(name, 'redis.') AND ends_with(name, ' rate_limits')
+                THEN 'gw.ratelimit'
+        END AS stage
     FROM in_model_traces
-    INNER JOIN step_names USING (name)
-    WHERE step_names.stage IS NOT NULL
-        AND NOT in_model_traces.is_call AND NOT in_model_traces.is_http_server
-        AND in_model_traces.span_row NOT IN (SELECT span_row FROM transports)
+    WHERE NOT is_call AND NOT is_http_server
+        AND NOT EXISTS (FROM transports WHERE transports.span_row = in_model_traces.span_row)
 ),
 facing AS (
     SELECT span_row, is_call FROM in_model_traces WHERE is_call

@@ -118,37 +118,49 @@ class _Mapping:
         at = self._spans.rows_of(rows["span_row"].to_numpy())
         is_free = self._stage[at] == _UNKNOWN
         is_span = rows["part"].to_numpy() == 0
+        stage, operation = self._codes.encode(rows["stage"]), self._codes.encode(rows["operation"])
         if "start_ns" in rows.column_names:
-            self._add_parts(rows, at, is_free & ~is_span)
+            self._add_parts(rows, at, np.flatnonzero(is_free & ~is_span), stage, operation)
         if "vantage" in rows.column_names:
-            self._add_facts(rows, at, is_free & is_span)
+            is_telling = rows["vantage"].is_valid().to_numpy()
+            self._add_facts(rows, at, np.flatnonzero(is_free & is_span & is_telling))
         chosen = is_free & is_span
-        self._stage[at[chosen]] = self._codes.encode(rows["stage"])[chosen]
-        self._operation[at[chosen]] = self._codes.encode(rows["operation"])[chosen]
+        self._stage[at[chosen]] = stage[chosen]
+        self._operation[at[chosen]] = operation[chosen]
 
-    def _add_parts(self, rows: pa.Table, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> None:
-        frame = pl.DataFrame(rows.append_column("row", pa.array(at)).filter(pa.array(chosen)))
-        if "placed_by" not in frame.columns:
-            frame = frame.with_columns(placed_by=pl.lit(None, dtype=pl.Int64))
-        own_row = self._spans.span_row[frame["row"].to_numpy()]
-        placed_by = frame["placed_by"].fill_null(pl.Series(own_row)).to_numpy()
+    def _add_parts(
+        self,
+        rows: pa.Table,
+        at: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        stage: NDArray[np.int32],
+        operation: NDArray[np.int32],
+    ) -> None:
+        row = at[chosen]
+        placed_by = self._spans.span_row[row]
+        if "placed_by" in rows.column_names:
+            named = _numbers(rows["placed_by"], _UNKNOWN)[chosen]
+            placed_by = np.where(named == _UNKNOWN, placed_by, named)
         self._parts.append(
-            frame.select(
-                "row",
-                *(self._encoded(frame, name) for name in ("stage", "operation", "source", "quality")),
-                pl.col("start_ns").fill_null(EARLIEST_NS),
-                pl.col("end_ns").fill_null(LATEST_NS),
-                pl.Series("placed_by", self._spans.rows_of(placed_by)),
+            pl.DataFrame(
+                {
+                    "row": row,
+                    "stage": stage[chosen],
+                    "operation": operation[chosen],
+                    "source": self._codes.encode(rows["source"].fill_null(""))[chosen],
+                    "quality": self._codes.encode(rows["quality"].fill_null(""))[chosen],
+                    "start_ns": _numbers(rows["start_ns"], EARLIEST_NS)[chosen],
+                    "end_ns": _numbers(rows["end_ns"], LATEST_NS)[chosen],
+                    "placed_by": self._spans.rows_of(placed_by),
+                }
             )
         )
 
-    def _encoded(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        return pl.Series(name, self._codes.encode(frame[name].to_arrow()))
-
-    def _add_facts(self, rows: pa.Table, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> None:
-        frame = pl.DataFrame(rows.append_column("row", pa.array(at)).filter(pa.array(chosen)))
-        known = [pl.col(name).cast(kind) for name, kind in _FACTS.items() if name in frame.columns]
-        self._facts.append(frame.filter(pl.col("vantage").is_not_null()).select("row", *known))
+    def _add_facts(self, rows: pa.Table, at: NDArray[np.int64], chosen: NDArray[np.int64]) -> None:
+        columns = [name for name in _FACTS if name in rows.column_names]
+        frame = pl.DataFrame(rows.select(columns).take(pa.array(chosen)))
+        known = [pl.col(name).cast(_FACTS[name]) for name in columns]
+        self._facts.append(frame.select(pl.Series("row", at[chosen]), *known))
 
     def operations(self) -> Operations:
         """Everything taken over, parts in order."""
@@ -161,3 +173,8 @@ class _Mapping:
             parts=Parts(**{name: parts[name].to_numpy() for name in _PARTS}),
             facts=facts,
         )
+
+
+def _numbers(column: pa.ChunkedArray, default: int) -> NDArray[np.int64]:
+    """The numbers of a column, `default` for null."""
+    return column.cast(pa.int64()).fill_null(default).to_numpy()
