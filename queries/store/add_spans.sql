@@ -17,7 +17,7 @@ SELECT
     nullif(status_message, '') AS status_message,
     resource_id,
     scope_id,
-    attributes::JSON::VARIANT AS attributes,
+    attributes::VARIANT AS attributes,
     nullif(trace_state, '') AS trace_state,
     flags,
     dropped_attributes_count,

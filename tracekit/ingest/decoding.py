@@ -1,4 +1,4 @@
-"""Sources to decoded batches: documents are gathered until a batch is large enough to be written fast."""
+"""Sources to decoded batches: small pieces are decoded, and joined until a batch can be written fast."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tracekit.errors import TracekitError, UnknownFormatError
+from tracekit.ingest.joining import joined
 from tracekit.ingest.sources import Source, reason
-from tracekit.otlp import Batch, Encoding, Signal, decode
+from tracekit.otlp import Batch, decode
 from tracekit.otlp.framing import Chunk, documents
 from tracekit.store import Reject
 from tracekit.store.writing import decoder_rejects
 
-# About 380,000 spans of ten attributes. Large batches share the cost of a transaction and of looking for
-# duplicates, and give each service row groups of its own; two of them must fit in memory.
-_BATCH_BYTES: dict[Encoding, int] = {"protobuf": 160 << 20, "json": 320 << 20}
-_CHUNK_BYTES = 32 << 20
+# What is decoded at once: more would leave the processor's caches and take new memory each time.
+_CHUNK_BYTES = 8 << 20
+# What is written at once: three row groups of DuckDB. Large batches share the cost of a transaction and of
+# looking for duplicates, and give each service row groups of its own; two of them must fit in memory.
+_BATCH_ROWS = 3 * 122_880
+_BATCH_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +43,45 @@ class Ended:
     error: str | None = None
     is_unknown: bool = False
     """Whether its content is none of the known formats."""
-    faults: tuple[Reject, ...] = ()
 
 
 @dataclass(slots=True)
 class _Gathered:
-    """Chunks of one encoding and signal that will be decoded together."""
+    """Decoded pieces of one source that will be written together."""
 
-    chunks: list[Chunk] = field(default_factory=list)
-    payload_bytes: int = 0
+    batches: list[Batch] = field(default_factory=list)
+    offsets: list[list[int]] = field(default_factory=list)
+    faults: list[Reject] = field(default_factory=list)
+    row_count: int = 0
+    size_bytes: int = 0
 
     def add(self, chunk: Chunk) -> None:
-        self.chunks.append(chunk)
-        self.payload_bytes += sum(len(document.payload) for document in chunk.documents)
+        batch = decode(chunk.documents, encoding=chunk.encoding, signal=chunk.signal)
+        records = (
+            batch.spans,
+            batch.metric_points,
+            batch.metric_histograms,
+            batch.metric_summaries,
+            batch.logs,
+        )
+        self.batches.append(batch)
+        self.offsets.append([document.offset for document in chunk.documents])
+        self.faults += decoder_rejects(chunk.rejects)
+        self.row_count += sum(table.num_rows for table in records)
+        self.size_bytes += sum(table.nbytes for table in records)
 
-    @property
-    def kind(self) -> tuple[Encoding, Signal | None]:
-        return self.chunks[0].encoding, self.chunks[0].signal
+    def is_large(self) -> bool:
+        return self.row_count >= _BATCH_ROWS or self.size_bytes >= _BATCH_BYTES
+
+    def decoded(self, source: Source, last: Chunk) -> Decoded:
+        return Decoded(
+            source=source,
+            batch=joined(self.batches, document_counts=[len(offsets) for offsets in self.offsets]),
+            format=last.format,
+            offsets=[offset for offsets in self.offsets for offset in offsets],
+            faults=tuple(self.faults),
+            consumed_bytes=last.consumed_bytes,
+        )
 
 
 def decoded(sources: Iterable[Source]) -> Iterator[Decoded | Ended]:
@@ -72,9 +97,9 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
     is_empty = True
     try:
         with source.open() as stream:
-            for gathered in _gathered(documents(stream, chunk_bytes=_CHUNK_BYTES)):
+            for batch in _batches(source, documents(stream, chunk_bytes=_CHUNK_BYTES)):
                 is_empty = False
-                yield _decode(source, gathered)
+                yield batch
     except UnknownFormatError as error:
         yield Ended(source, error=str(error), is_unknown=True)
     except TracekitError as error:
@@ -85,28 +110,12 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
         yield Ended(source, error="is empty" if is_empty else None)
 
 
-def _gathered(chunks: Iterable[Chunk]) -> Iterator[_Gathered]:
-    gathered = _Gathered()
+def _batches(source: Source, chunks: Iterable[Chunk]) -> Iterator[Decoded]:
+    gathered, chunk = _Gathered(), None
     for chunk in chunks:
-        if gathered.chunks and gathered.kind != (chunk.encoding, chunk.signal):
-            yield gathered
-            gathered = _Gathered()
         gathered.add(chunk)
-        if gathered.payload_bytes >= _BATCH_BYTES[chunk.encoding]:
-            yield gathered
+        if gathered.is_large():
+            yield gathered.decoded(source, chunk)
             gathered = _Gathered()
-    if gathered.chunks:
-        yield gathered
-
-
-def _decode(source: Source, gathered: _Gathered) -> Decoded:
-    encoding, signal = gathered.kind
-    together = [document for chunk in gathered.chunks for document in chunk.documents]
-    return Decoded(
-        source=source,
-        batch=decode(together, encoding=encoding, signal=signal),
-        format=gathered.chunks[-1].format,
-        offsets=[document.offset for document in together],
-        faults=tuple(fault for chunk in gathered.chunks for fault in decoder_rejects(chunk.rejects)),
-        consumed_bytes=gathered.chunks[-1].consumed_bytes,
-    )
+    if chunk is not None and gathered.batches:
+        yield gathered.decoded(source, chunk)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit import queries
-from tracekit.store.columns import as_uuid, as_words, numbered, numbers, one_array, replaced
+from tracekit.store.columns import as_json, as_uuid, as_words, numbered, numbers, one_array, replaced
 from tracekit.store.keys import first_rows
 from tracekit.store.statements import registered, run
 
@@ -47,7 +47,8 @@ def write_spans(
     spans = numbered(replaced(spans, {"trace_id": as_uuid(spans["trace_id"])}))
     fates = span_fates(cursor, spans)
     order = _clustered(spans, services, np.flatnonzero(fates.stored))
-    tables = {"incoming_spans": _taken(spans, order)}
+    new = _taken(spans, order)
+    tables = {"incoming_spans": replaced(new, {"attributes": as_json(new["attributes"])})}
     run(cursor, "store/add_spans", parameters={"ingest_id": ingest_id}, tables=tables)
     _write_parts(cursor, "events", spans, parts=events, order=order, ingest_id=ingest_id)
     _write_parts(cursor, "links", spans, parts=links, order=order, ingest_id=ingest_id)
