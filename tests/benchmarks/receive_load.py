@@ -88,8 +88,8 @@ class Batches:
         self._starts = np.array([template.index((row + (1 << 60)).to_bytes(8, "little")) for row in rows])
         self._ends = np.array([template.index((row + (1 << 61)).to_bytes(8, "little")) for row in rows])
 
-    def next(self) -> bytes:
-        """The next batch: 64 traces of the last second, with new ids and times."""
+    def next(self, now_ns: int | None = None) -> bytes:
+        """The next batch: 64 traces of the two seconds before now, with new ids and times."""
         traces = self._random.integers(1, 256, (SPANS_PER_BATCH // SPANS_PER_TRACE, 16), np.uint8)
         spans = self._random.integers(1, 256, (SPANS_PER_BATCH, 8), np.uint8)
         rows = np.arange(SPANS_PER_BATCH)
@@ -97,7 +97,7 @@ class Batches:
         self._write(self._spans, spans)
         self._write(self._parents, spans[self._children // SPANS_PER_TRACE * SPANS_PER_TRACE])
         offsets = self._random.integers(0, 10**9, SPANS_PER_BATCH // SPANS_PER_TRACE)[rows // SPANS_PER_TRACE]
-        starts = time.time_ns() - 2 * 10**9 + offsets + rows % SPANS_PER_TRACE * 1_000_000
+        starts = (now_ns or time.time_ns()) - 2 * 10**9 + offsets + rows % SPANS_PER_TRACE * 1_000_000
         lengths = np.where(
             rows % SPANS_PER_TRACE == 0, 50_000_000, 4_000_000 + self._random.integers(0, 10**6, rows.size)
         )

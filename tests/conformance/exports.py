@@ -19,7 +19,9 @@ def attribute(key: str, value: str) -> KeyValue:
     return KeyValue(key=key, value=AnyValue(string_value=value))
 
 
-def traces(count: int = 1, *, bad: int = 0, trace_id: bytes | None = None, value: str = "x") -> bytes:
+def traces(
+    count: int = 1, *, bad: int = 0, trace_id: bytes | None = None, value: str = "x", start_ns: int = START_NS
+) -> bytes:
     """A request of `count` good spans with random ids, and `bad` ones whose span id has four bytes."""
     message = ExportTraceServiceRequest()
     resource_spans = message.resource_spans.add()
@@ -28,7 +30,7 @@ def traces(count: int = 1, *, bad: int = 0, trace_id: bytes | None = None, value
     for number in range(count + bad):
         spans.add(
             trace_id=trace_id or secrets.token_bytes(16), span_id=secrets.token_bytes(8 if number < count else 4),
-            name=f"span {number}", kind=2, start_time_unix_nano=START_NS, end_time_unix_nano=START_NS + 1000,
+            name=f"span {number}", kind=2, start_time_unix_nano=start_ns, end_time_unix_nano=start_ns + 1000,
             attributes=[attribute("key", value)],
         )  # fmt: skip
     return message.SerializeToString()

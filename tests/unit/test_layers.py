@@ -30,7 +30,7 @@ ALLOWED = {
     "remote": FOUNDATION,
     "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report", "remote"},
     "serving": FOUNDATION | {"store", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "report", "api", "receiver", "serving"},
+    "cli": FOUNDATION | {"output", "report", "api", "store", "receiver", "serving"},
 }
 
 

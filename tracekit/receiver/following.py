@@ -8,19 +8,23 @@ import time
 
 from tracekit.errors import TracekitError
 from tracekit.receiver.held_store import HeldStore
+from tracekit.receiver.retention import Retention
 from tracekit.stages import update_units
 
 _log = logging.getLogger(__name__)
 
 # Between two updates, so that a steady stream is not followed span by span.
 _PAUSE_S = 1.0
+# Data grows old while nothing arrives.
+_IDLE_S = 30.0
 
 
 class UnitsFollower:
     """A thread that brings units up to date after each commit, or after several at once."""
 
-    def __init__(self, store: HeldStore) -> None:
+    def __init__(self, store: HeldStore, retention: Retention) -> None:
         self._store = store
+        self._retention = retention
         self._arrived = threading.Event()
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="tracekit-units", daemon=True)
@@ -42,7 +46,7 @@ class UnitsFollower:
 
     def _run(self) -> None:
         while True:
-            self._arrived.wait()
+            self._arrived.wait(timeout=_IDLE_S)
             self._arrived.clear()
             is_last = self._is_closing
             self._update()
@@ -53,6 +57,8 @@ class UnitsFollower:
     def _update(self) -> None:
         try:
             update_units(self._store.database)
+            # In this thread, because both change units, and two that do so at once are in conflict.
+            self._retention.apply(self._store.database)
         except TracekitError as error:
             _log.warning("units are behind: %s", error)
         except Exception:

@@ -20,9 +20,10 @@ from tracekit.receiver.held_store import HeldStore
 from tracekit.receiver.http_app import http_app
 from tracekit.receiver.intake import Intake
 from tracekit.receiver.ports import Ports
+from tracekit.receiver.retention import Retention
 from tracekit.receiver.self_metrics import SelfMetrics
 from tracekit.receiver.warm_up import warm_up
-from tracekit.store import Database
+from tracekit.store import Database, stored_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class ReceiverSettings:
     """Size of the write-ahead log at which it is folded into the file: often costs time, seldom a slow restart."""
     body_timeout_s: float = 30.0
     self_metrics_interval_s: float = 60.0
+    max_age_s: int | None = None
+    max_store_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
@@ -74,7 +77,8 @@ class Receiver:
         self.settings = settings
         self.store = HeldStore(lambda: Database.open(path, tuning=settings.tuning))
         self.counters = Counters()
-        self.units = UnitsFollower(self.store)
+        retention = Retention(max_age_s=settings.max_age_s, max_bytes=settings.max_store_bytes)
+        self.units = UnitsFollower(self.store, retention)
         budget = Budget(settings.max_waiting_bytes)
         self.committer = Committer(
             self.store, self.counters, group_bytes=settings.group_bytes, after_commit=self.units.notice
@@ -134,11 +138,5 @@ class Receiver:
             "tracekit.store.size",
             unit="By",
             description="The store's file and its log",
-            value=lambda: file_bytes(path),
+            value=lambda: stored_bytes(path),
         )
-
-
-def file_bytes(path: Path) -> int:
-    """Bytes on disk of the store at `path`, its write-ahead log included."""
-    parts = (path, path.with_name(path.name + ".wal"))
-    return sum(part.stat().st_size for part in parts if part.exists())

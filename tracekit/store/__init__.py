@@ -3,6 +3,7 @@
 from tracekit.store.database import Database
 from tracekit.store.held import held_database, holding
 from tracekit.store.ingests import IngestWriter
+from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
 from tracekit.store.read_only import LimitedRows, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
 from tracekit.store.writing import Reject, WriteCounts, write_batch
@@ -12,10 +13,15 @@ __all__ = [
     "Database",
     "IngestWriter",
     "LimitedRows",
+    "PruneReport",
     "Reject",
     "WriteCounts",
     "held_database",
     "holding",
+    "prune",
     "read_only_sql",
+    "rewrite",
+    "stored_bytes",
+    "used_bytes",
     "write_batch",
 ]
