@@ -25,9 +25,9 @@ from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import MeasuredUnits, Metric, rows, select_units
-from tracekit.analysis.size import size_frame
+from tracekit.analysis.size import SIZE_SCHEMA, size_frame
+from tracekit.analysis.summary import concluded
 from tracekit.analysis.tail_answer import TailAnswer
-from tracekit.analysis.verdict import concluded
 from tracekit.analysis.windows import window_cohort
 from tracekit.errors import UsageError
 from tracekit.store import Database
@@ -211,7 +211,7 @@ _NOTHING: dict[str, Any] = {
     "operations": pl.DataFrame(schema=split.OPERATION_SCHEMA),
     "causes": pl.DataFrame(schema=split.CAUSE_SCHEMA),
     "classes": pl.DataFrame(schema=split.CLASS_SCHEMA),
-    "size": pl.DataFrame(),
+    "size": pl.DataFrame(schema=SIZE_SCHEMA),
     "levels": pl.DataFrame(schema=split.LEVEL_SCHEMA),
     "differences": pl.DataFrame(),
     "attributes_set_aside": [],

@@ -14,6 +14,7 @@ Verdict = Literal[
     "excess_unattributed",
     "excess_spread",
     "mix_not_slowness",
+    "size_or_slowness",
     "improved",
     "no_excess",
     "too_few_blocks",
@@ -27,6 +28,8 @@ excess_explained: the excess is more than chance and its largest stage is named.
 excess_unattributed: so, but most of it is time that no span or attribute explains.
 excess_spread: the excess is more than chance, but no single stage is.
 mix_not_slowness: the tail holds other units (larger ones), not slower ones.
+size_or_slowness: most of the excess is in larger units than the baseline has any of, so that their size and
+slowness cannot be told apart.
 improved: the selection is faster than the baseline.
 no_excess: there is nothing to explain beyond chance.
 too_few_blocks, too_few_units: the split is exact for these units, but nothing follows for others.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracekit.analysis import QualityAnswer, StragglersAnswer, TailAnswer
+from tracekit.analysis.durations import duration_text
 from tracekit.ingest import IngestReport
 from tracekit.output import Output, table
 from tracekit.report import words
@@ -28,7 +29,9 @@ def quality_output(answer: QualityAnswer) -> Output:
 def ingest_output(report: IngestReport) -> Output:
     """Rows: one a file. Object: the documented JSON of `tracekit ingest`."""
     files = [file.as_dict() for file in report.files]
-    rows = pl.DataFrame([{name: value for name, value in file.items() if name != "rejects"} for file in files])
+    rows = pl.DataFrame(
+        [{name: value for name, value in file.items() if name != "rejects"} for file in files]
+    )
     return Output(rows, report.as_dict(), ingest_text(report))
 
 
@@ -49,13 +52,13 @@ def _stage_table(answer: TailAnswer) -> pl.DataFrame:
         {
             "stage": row["stage"],
             "owner": row["owner"],
-            "tail": words.duration(row["tail_mean_ns"]),
-            "baseline": words.duration(row["baseline_mean_ns"]),
-            "excess": words.duration(row["excess_ns"]),
+            "tail": duration_text(row["tail_mean_ns"]),
+            "baseline": duration_text(row["baseline_mean_ns"]),
+            "excess": duration_text(row["excess_ns"]),
             "share": words.share(row["share"]),
             "95 % interval": words.interval(row["low_ns"], row["high_ns"]),
             "significant": {True: "yes", False: "no", None: "not known"}[row["significant"]],
-            "± ambiguity": words.duration(row["ambiguity_ns"]),
+            "± ambiguity": duration_text(row["ambiguity_ns"]),
         }
         for row in ordered.iter_rows(named=True)
     ]
@@ -73,9 +76,9 @@ def _total_row(answer: TailAnswer) -> dict[str, str]:
     return {
         "stage": "total",
         "owner": "",
-        "tail": words.duration(answer.tail_mean_ns),
-        "baseline": words.duration(answer.baseline_mean_ns),
-        "excess": words.duration(answer.excess_ns),
+        "tail": duration_text(answer.tail_mean_ns),
+        "baseline": duration_text(answer.baseline_mean_ns),
+        "excess": duration_text(answer.excess_ns),
         "share": "",
         "95 % interval": words.interval(answer.low_ns, answer.high_ns),
         "significant": {True: "yes", False: "no", None: "not known"}[answer.significant],
@@ -90,14 +93,14 @@ def _cause_table(causes: pl.DataFrame, *, limit: int = 8) -> pl.DataFrame:
             "rank": "not known" if row["culprit_rank"] is None else str(row["culprit_rank"]),
             "stage": row["culprit_stage"],
             "operation": row["culprit_operation"],
-            "excess": words.duration(row["excess_ns"]),
+            "excess": duration_text(row["excess_ns"]),
         }
         for row in ordered.head(limit).iter_rows(named=True)
     ]
     rest = ordered.slice(limit)
     if len(rest):
-        more = {"rank": "", "stage": f"{len(rest)} more", "operation": "", "excess": words.duration(rest["excess_ns"].sum())}
-        rows.append(more)
+        excess = duration_text(int(rest["excess_ns"].sum()))
+        rows.append({"rank": "", "stage": f"{len(rest)} more", "operation": "", "excess": excess})
     return _right(pl.DataFrame(rows), "excess")
 
 
@@ -111,7 +114,11 @@ def _evidence_line(answer: TailAnswer) -> str:
 
 def stragglers_text(answer: StragglersAnswer) -> str:
     """One sentence, then the culprits, largest loss first."""
-    return answer.summary if not len(answer.culprits) else f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
+    return (
+        answer.summary
+        if not len(answer.culprits)
+        else f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
+    )
 
 
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
@@ -121,7 +128,7 @@ def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
             "stage": row["stage"],
             "operation": row["operation"],
             "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",
-            "lost": words.duration(row["lost_ns"]),
+            "lost": duration_text(row["lost_ns"]),
             "share": words.share(row["share"]),
         }
         for row in culprits.iter_rows(named=True)
@@ -145,7 +152,8 @@ def ingest_text(report: IngestReport) -> str:
         counts = file.counts
         lines.append(
             f"{file.path}: {counts.spans:,} spans, {counts.metric_points:,} metric points, {counts.logs:,} logs, "
-            f"{counts.duplicates:,} duplicates, {counts.rejected:,} rejected" + (f" ({file.format})" if file.format else "")
+            f"{counts.duplicates:,} duplicates, {counts.rejected:,} rejected"
+            + (f" ({file.format})" if file.format else "")
         )
         lines += [f"  {'skipped' if file.is_skipped else 'error'}: {file.error}"] if file.error else []
         lines += [

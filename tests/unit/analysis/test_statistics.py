@@ -213,7 +213,14 @@ def test_quantiles_are_observed_values(quantile: float, value: int) -> None:
     assert quantile_ns(np.arange(1, 301), quantile) == value
 
 
-def test_durations_have_three_figures_and_a_unit() -> None:
-    """What people read."""
-    texts = [duration_text(value) for value in (0, 12, 1500, 45_600_000, 1_671_000_000, 7_200_000_000_000)]
-    assert texts == ["0 ns", "12 ns", "1.5 us", "45.6 ms", "1.67 s", "7,200 s"]
+@pytest.mark.parametrize(
+    ("duration_ns", "text"),
+    [
+        (None, "–"), (0, "0 ns"), (-12, "-12 ns"), (1500, "1.5 µs"), (45_600_000, "45.6 ms"),
+        (1_671_234_567, "1.671 s"), (7_200_000_000_000, "7200 s"), (9_999_900_000_000, "10,000 s"),
+        (72_000_000_000_000, "72,000 s"),
+    ],
+)  # fmt: skip
+def test_durations_have_four_figures_and_a_unit(duration_ns: int | None, text: str) -> None:
+    """What people read, the same in sentences and tables."""
+    assert duration_text(duration_ns) == text

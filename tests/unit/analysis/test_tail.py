@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.analysis.rows import Request, Step, write_units
-from tracekit.analysis import tail
+from tracekit.analysis import TailAnswer, tail
 from tracekit.analysis.measured import Metric
 from tracekit.errors import InsufficientDataError, QueryError, UsageError
 from tracekit.store import Database
@@ -156,27 +156,97 @@ def test_one_long_episode_is_not_many_independent_requests(store: Write) -> None
     assert answer.significant is None
 
 
-def test_larger_prompts_are_mix_and_not_slowness(store: Write) -> None:
-    """Prompts ten times as long that cost less a token: the excess is size, and each token is cheaper."""
-    draw = random.Random(3)
-    short = [
-        Request([("ttft", "eng.prefill", 100 * MS + draw.randrange(MS))], start_ns=number * 1_000_000_000,
-                input_tokens=100, attributes={"kind": "short"})
-        for number in range(500)
+def _prompts(kind: str, *, long_share: int, short_ms: int = 100, long_ms: int = 800) -> list[Request]:
+    """500 requests of `kind`, `long_share` per cent of them with a prompt of 1,000 tokens instead of 100."""
+    draw = random.Random(kind)
+    sizes = [(1000, long_ms) if draw.randrange(100) < long_share else (100, short_ms) for _ in range(500)]
+    return [
+        Request([("ttft", "eng.prefill", prefill_ms * MS + draw.randrange(MS))], input_tokens=tokens,
+                start_ns=number * 1_000_000_000 + draw.randrange(1000), attributes={"kind": kind})
+        for number, (tokens, prefill_ms) in enumerate(sizes)
     ]  # fmt: skip
-    long = [
-        Request([("ttft", "eng.prefill", 800 * MS + draw.randrange(MS))], start_ns=number * 1_000_000_000 + 7,
-                input_tokens=1000, attributes={"kind": "long"})
-        for number in range(500)
-    ]  # fmt: skip
-    answer = tail(
-        store(short + long), "ttft", quantile=0,
-        where="attributes['kind'] = 'long'", baseline="attributes['kind'] = 'short'",
-    )  # fmt: skip
+
+
+def _after_before(database: Database) -> TailAnswer:
+    after, before = (f"attributes['kind'] = '{kind}'" for kind in ("after", "before"))
+    return tail(database, "ttft", quantile=0, where=after, baseline=before)
+
+
+def test_more_large_prompts_are_mix_and_not_slowness(store: Write) -> None:
+    """Where both sides have long prompts, and only their share has risen, like requests are as fast."""
+    answer = _after_before(store(_prompts("after", long_share=60) + _prompts("before", long_share=10)))
     assert answer.verdict == "mix_not_slowness"
+    assert "It is mix, not slowness" in answer.summary
     assert answer.size["per_token_ns"][0] < 0 < answer.size["size_ns"][0]
     assert answer.size["size_ns"][0] + answer.size["per_token_ns"][0] == answer.excess_ns
+
+
+@pytest.mark.parametrize(("long_ms", "each"), [(800, "800.5 µs"), (990, "990.5 µs")])
+def test_sizes_that_the_baseline_lacks_are_neither_mix_nor_slowness(
+    store: Write, long_ms: int, each: str
+) -> None:
+    """Ten times the prompt, cheap or dear: with nothing of its size to compare, nothing is chosen."""
+    after = _prompts("after", long_share=100, long_ms=long_ms)
+    answer = _after_before(store(after + _prompts("before", long_share=0)))
     assert set(answer.classes["presence"]) == {"tail only", "baseline only"}
+    assert answer.verdict == "size_or_slowness"
+    assert "the baseline has no requests of this size: size and slowness cannot" in answer.summary
+    assert f"1,000 input tokens at {each} each against 100 at 1.005 ms" in answer.summary
+    assert "mix" not in answer.summary
+
+
+def test_a_few_sizes_that_the_baseline_lacks_do_not_hide_slowness(store: Write) -> None:
+    """Where most of the excess has like units, a small class without any does not change the verdict."""
+    after = _prompts("after", long_share=1, short_ms=300, long_ms=900)
+    answer = _after_before(store(after + _prompts("before", long_share=0)))
+    assert (answer.verdict, "on one side" in answer.summary) == ("excess_explained", False)
+
+
+def test_requests_of_another_kind_have_no_counterparts(store: Write) -> None:
+    """A selection of another model is explained by stage, and the summary says that nothing is like it."""
+    draw = random.Random(7)
+    units = [
+        Request([("ttft", "eng.prefill", (50 if model == "old" else 90) * MS + draw.randrange(MS))],
+                model=model, start_ns=number * 1_000_000_000)
+        for number in range(500) for model in ("old", "new")
+    ]  # fmt: skip
+    answer = tail(store(units), "ttft", quantile=0, where="model = 'new'", baseline="model = 'old'")
+    assert answer.verdict == "excess_explained"
+    assert "of a kind or size that only one side has" in answer.summary
+
+
+def test_parts_larger_than_the_whole_are_told_in_time(store: Write) -> None:
+    """The queue takes 80 ms more, prefill 50 ms less: 267 % would hide that something became faster."""
+    units = [
+        Request([("ttft", "eng.queue", queue * MS), ("ttft", "eng.prefill", prefill * MS)], start_ns=number,
+                attributes={"kind": kind})
+        for number in range(20) for kind, queue, prefill in (("after", 90, 50), ("before", 10, 100))
+    ]  # fmt: skip
+    summary = _after_before(store(units)).summary
+    assert "By stage: eng.queue 80 ms more, eng.prefill 50 ms less." in summary
+    assert "%" not in summary
+
+
+def test_equal_totals_are_called_so(store: Write) -> None:
+    """What one stage gained another lost: the totals are equal, the stages are not."""
+    units = [
+        Request([("ttft", "eng.queue", queue), ("ttft", "eng.prefill", 100 - queue)],
+                attributes={"kind": kind})
+        for kind, queue in (("after", 90), ("before", 10))
+    ]  # fmt: skip
+    summary = _after_before(store(units)).summary
+    assert "The totals are equal." in summary
+    assert summary.startswith("The only request takes 100 ns to the first token")
+    assert "holds for this request only: to generalise takes 10 requests on each side" in summary
+
+
+def test_the_middles_are_not_told_where_there_is_no_excess(store: Write) -> None:
+    """After "no excess to explain" nothing is explained."""
+    units = [request for kind in ("after", "before") for request in _prompts(kind, long_share=0)]
+    answer = _after_before(store(units))
+    assert answer.verdict == "no_excess"
+    assert answer.levels["excess_ns"].sum() != 0
+    assert answer.summary.endswith("there is no excess to explain.")
 
 
 def test_a_baseline_selection_is_compared_at_the_same_quantile(store: Write) -> None:

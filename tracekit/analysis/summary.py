@@ -1,0 +1,205 @@
+"""What a tail answer concludes, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from tracekit.analysis.blocks import MINIMUM_BLOCKS
+from tracekit.analysis.durations import duration_text
+from tracekit.analysis.judgement import MINIMUM_UNITS
+from tracekit.analysis.split import WAITING_STAGE
+from tracekit.analysis.tail_answer import TailAnswer, Verdict
+from tracekit.analysis.verdict import is_mix, lacks_counterparts, larger_work, verdict_of
+
+_CLEAR_RANK_SHARE = 2 / 3
+_NAMED_STAGES = 3
+_SHOWN_SHARE = 0.01
+_METRICS = {
+    "ttft": "to the first token",
+    "tpot": "for each token after the first",
+    "e2e": "from end to end",
+    "step": "",
+}
+
+
+def concluded(answer: TailAnswer) -> TailAnswer:
+    """The answer with its `verdict` and `summary`."""
+    verdict = verdict_of(answer)
+    return replace(answer, verdict=verdict, summary=_summary(answer, verdict))
+
+
+def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
+    """Where the excess lies, largest first, as (words, nanoseconds); the parts sum to the excess.
+
+    Waiting of training ranks is charged to the stage and rank that was waited for.
+    """
+    charged = answer.causes.group_by("culprit_stage", "culprit_rank").agg(pl.col("excess_ns").sum())
+    parts: dict[str, int] = {}
+    for stage, excess_ns in answer.stages.select("stage", "excess_ns").iter_rows():
+        if stage != WAITING_STAGE or not len(charged):
+            parts[stage] = parts.get(stage, 0) + excess_ns
+    for stage, excess_ns in charged.select("culprit_stage", "excess_ns").iter_rows():
+        parts[stage] = parts.get(stage, 0) + excess_ns
+    ordered = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    return [(_words(stage, charged), excess_ns) for stage, excess_ns in ordered]
+
+
+def _words(stage: str, charged: pl.DataFrame) -> str:
+    ranks = charged.filter((pl.col("culprit_stage") == stage) & (pl.col("excess_ns") > 0)).sort(
+        "excess_ns", descending=True
+    )
+    if not len(ranks) or ranks["excess_ns"][0] < _CLEAR_RANK_SHARE * int(ranks["excess_ns"].sum()):
+        return stage
+    rank = ranks["culprit_rank"][0]
+    return stage if rank is None else f"{stage} on rank {rank}"
+
+
+def _summary(answer: TailAnswer, verdict: Verdict) -> str:
+    if verdict == "no_units":
+        side = "selection" if not answer.tail_count else "baseline"
+        left_out = int(answer.left_out["unit_count"].sum())
+        return f"The {side} holds no {answer.unit} with {answer.metric}; {left_out:,} were left out."
+    if verdict == "refused":
+        return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
+    sentences = [_statement(answer), _conclusion(answer, verdict)]
+    if verdict != "no_excess":
+        sentences.append(_level_sentence(answer))
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _statement(answer: TailAnswer) -> str:
+    takes = "takes" if answer.tail_count == 1 else "take"
+    took = f"{takes} {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
+    return f"{_compared(answer)} {took}, {_difference(answer.excess_ns)} than {_against(answer)}."
+
+
+def _compared(answer: TailAnswer) -> str:
+    if answer.quantile > 0:
+        return f"The slowest {_number(answer.tail_count)}of {_units(answer.count, answer)}"
+    return f"The only {answer.unit}" if answer.count == 1 else f"All {_units(answer.count, answer)}"
+
+
+def _against(answer: TailAnswer) -> str:
+    if answer.comparison == "body":
+        return "their middle"
+    slowest = f"the slowest {_number(answer.baseline_count)}of " if answer.quantile > 0 else ""
+    return f"{slowest}the baseline"
+
+
+def _number(count: int) -> str:
+    """`The slowest of 90`, `the slowest 12 of 90`."""
+    return "" if count == 1 else f"{count:,} "
+
+
+def _units(count: int, answer: TailAnswer) -> str:
+    return f"{count:,} {answer.unit}{'' if count == 1 else 's'}"
+
+
+def _difference(excess_ns: int) -> str:
+    return f"{duration_text(abs(excess_ns))} {'more' if excess_ns >= 0 else 'less'}"
+
+
+def _conclusion(answer: TailAnswer, verdict: Verdict) -> str:
+    if verdict == "no_excess":
+        return "That is within what chance makes: there is no excess to explain."
+    sentences = [_where(answer)]
+    if is_mix(answer):
+        sentences.append(_mix_sentence(answer))
+    elif lacks_counterparts(answer):
+        sentences.append(_lack_sentence(answer))
+    if verdict == "excess_spread":
+        sentences.append("No single stage stands out from chance.")
+    if answer.shortage is not None:
+        sentences.append(_shortage_sentence(answer))
+    return " ".join(sentences)
+
+
+def _shortage_sentence(answer: TailAnswer) -> str:
+    takes = f"{MINIMUM_UNITS} {answer.unit}s on each side"
+    have = f"{min(answer.tail_count, answer.baseline_count)} on one"
+    if answer.shortage == "too_few_blocks":
+        takes, have = f"{MINIMUM_BLOCKS} independent blocks of time", f"{min(answer.block_counts)}"
+    verb = "is" if have.split()[0] == "1" else "are"
+    which = f"this {answer.unit}" if answer.tail_count == 1 else f"these {answer.unit}s"
+    return f"This holds for {which} only: to generalise takes {takes}, there {verb} {have}."
+
+
+def _where(answer: TailAnswer) -> str:
+    """The largest parts of an excess, or of an improvement those that became faster."""
+    if answer.excess_ns == 0:
+        return "The totals are equal."
+    parts = named_causes(answer)
+    lead = "Of that" if _are_shares(parts) else "By stage"
+    return f"{lead}, {_largest(parts)}." if lead == "Of that" else f"{lead}: {_largest(parts)}."
+
+
+def _are_shares(parts: Sequence[tuple[str, int]]) -> bool:
+    """Whether no part is more than the whole, so that a share in per cent means something."""
+    whole_ns = sum(part_ns for _, part_ns in parts)
+    return whole_ns != 0 and all(round(100 * part_ns / whole_ns) <= 100 for _, part_ns in parts)
+
+
+def _largest(parts: Sequence[tuple[str, int]]) -> str:
+    """The largest parts in the direction of their sum, in per cent of it.
+
+    Parts larger than the sum are in time, with the largest part that goes the other way.
+    """
+    whole_ns = sum(part_ns for _, part_ns in parts)
+    sign = 1 if whole_ns >= 0 else -1
+    ordered = sorted(parts, key=lambda part: (-sign * part[1], part[0]))
+    largest = [part for part in ordered[:_NAMED_STAGES] if _counts(part[1], whole_ns, sign)]
+    if _are_shares(parts):
+        return ", ".join(f"{words} {part_ns / whole_ns:.0%}" for words, part_ns in largest)
+    return ", ".join(f"{words} {_difference(part_ns)}" for words, part_ns in [*largest, ordered[-1]])
+
+
+def _counts(part_ns: int, whole_ns: int, sign: int) -> bool:
+    return sign * part_ns > 0 and abs(part_ns) >= _SHOWN_SHARE * abs(whole_ns)
+
+
+def _mix_sentence(answer: TailAnswer) -> str:
+    rate_ns = int(answer.stages["rate_ns"].sum())
+    like_units = "as fast"
+    if rate_ns:
+        like_units = f"{duration_text(abs(rate_ns))} {'slower' if rate_ns > 0 else 'faster'}"
+    others = f"the slow {answer.unit}s are of other kinds or sizes"
+    return f"It is mix, not slowness: {others}, like ones are {like_units}{_tokens_text(answer)}."
+
+
+def _lack_sentence(answer: TailAnswer) -> str:
+    if not len(larger_work(answer)):
+        kind = "a kind or size" if answer.unit == "request" else "a job"
+        return (
+            f"Most of it lies in {answer.unit}s of {kind} that only one side has: other work and slower work "
+            "cannot be told apart."
+        )
+    return (
+        f"Most of it lies in larger {answer.unit}s, and the baseline has no {answer.unit}s of this size: "
+        f"size and slowness cannot be told apart{_tokens_text(answer)}."
+    )
+
+
+def _tokens_text(answer: TailAnswer) -> str:
+    return "".join(_token_text(row) for row in larger_work(answer).iter_rows(named=True))
+
+
+def _token_text(row: dict[str, float | str]) -> str:
+    """What a token takes on both sides: information, no proof of equal speed."""
+    each, before = (duration_text(round(float(row[f"{side}_ns_per_token"]))) for side in ("tail", "baseline"))
+    tokens = str(row["tokens"]).replace("_", " ")
+    compared = f"{row['baseline_tokens']:,.0f} at {before}"
+    return f"; {row['tail_tokens']:,.0f} {tokens} at {each} each against {compared}"
+
+
+def _level_sentence(answer: TailAnswer) -> str:
+    """How the middles differ, which is often not how the tails differ."""
+    excess_ns = int(answer.levels["excess_ns"].sum())
+    # The middles of steps are not split by cause, and waiting alone names nobody.
+    if answer.metric == "step" or not len(answer.levels) or excess_ns == 0:
+        return ""
+    parts = list(answer.levels.select("stage", "excess_ns").iter_rows())
+    than = f"{_difference(excess_ns)} than the middle of the baseline"
+    return f"The middle of the selection takes {than}: {_largest(parts)}."
