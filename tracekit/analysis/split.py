@@ -244,9 +244,10 @@ def _by_class(frame: pl.DataFrame, stages: list[str], cohorts: list[Cohort], num
     cohort = cohorts[number]
     part = frame.filter(pl.col("band") == number)
     numbers = {stage: position for position, stage in enumerate(stages)}
+    # Units without duration have no stages at all, and an empty column no integer type of its own.
     where = (
-        part["class_id"].to_numpy(),
-        part["stage"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy(),
+        part["class_id"].to_numpy().astype(np.intp),
+        part["stage"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy().astype(np.intp),
     )
     self_ns, calls = (np.zeros((CLASS_LIMIT + 1, len(stages)), dtype=np.int64) for _ in range(2))
     self_ns[where] = part["self_ns"].to_numpy()

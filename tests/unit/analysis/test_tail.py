@@ -394,3 +394,12 @@ def test_bad_questions_say_what_is_wrong(
     """A bad option is an error that names it."""
     with pytest.raises(error, match=message):
         tail(database, **options)
+
+
+@pytest.mark.parametrize("baseline", ["body", "unit_id < 3"])
+@pytest.mark.parametrize("metric", ["ttft", "e2e"])
+def test_units_without_duration_are_equal(store: Write, metric: Metric, baseline: str) -> None:
+    """Requests that took no time at all have no stages, and their totals are equal."""
+    answer = tail(store([Request([]) for _ in range(12)]), metric, quantile=0, baseline=baseline)
+    assert (answer.tail_count, answer.excess_ns, len(answer.stages)) == (12, 0, 0)
+    assert "0 ns to the first token" in answer.summary or "0 ns from end to end" in answer.summary
