@@ -61,13 +61,13 @@ class _Gathered:
     size_bytes: int = 0
 
     def add(self, part: Part | Fault) -> None:
-        """Takes one more document or fault."""
+        """Takes more documents or one more fault."""
         if isinstance(part, Fault):
             self.faults.append(part)
         else:
             self.encoding = part.encoding
-            self.documents.append(part.document)
-            self.size_bytes += len(part.document.payload)
+            self.documents += part.documents
+            self.size_bytes += sum(len(document.payload) for document in part.documents)
 
     def ends_before(self, part: Part | Fault, chunk_bytes: int) -> bool:
         """Whether the chunk is full, or the next part is of the other encoding."""

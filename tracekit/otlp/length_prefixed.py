@@ -73,4 +73,4 @@ def _message(message: bytes, offset: int, max_document_bytes: int) -> Iterator[P
     elif content:
         is_json = content.lstrip(_BLANKS).startswith(_JSON_START)
         start = offset if is_frame else offset + _LENGTH_BYTES
-        yield Part("json" if is_json else "protobuf", Document(content, start, is_frame))
+        yield Part("json" if is_json else "protobuf", [Document(content, start, is_frame)])

@@ -10,10 +10,10 @@ from tracekit.otlp.walk import Encoding
 
 
 class Part(NamedTuple):
-    """One document."""
+    """Some documents of one encoding, one behind the other."""
 
     encoding: Encoding
-    document: Document
+    documents: list[Document]
 
 
 class Fault(NamedTuple):

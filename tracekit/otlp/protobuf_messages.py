@@ -37,7 +37,7 @@ def protobuf_messages(window: Window, chunk_bytes: int, max_document_bytes: int)
             return
         end = len(window.data) if window.is_last else _resources_end(window.data, 0)
         if end:
-            yield Part("protobuf", Document(window.data[:end], window.offset))
+            yield Part("protobuf", [Document(window.data[:end], window.offset)])
             window.drop(end)
         elif len(window.data) > max_document_bytes:
             yield Fault(Reason.TOO_LARGE, window.offset)

@@ -126,9 +126,9 @@ def first_lost(tape: np.ndarray, cut: int, at: int, position: int) -> int:
 
 @outlined
 def forget(plan: Plan, tape: np.ndarray, rows: np.ndarray, start: int, end: int) -> None:
-    """Takes the records between two tape entries back out of the row counts."""
+    """Takes the records between two tape entries, but no document, back out of the row counts."""
     for entry in range(start, min(end, tape.size)):
-        if plan.fields[tape[entry].code].record >= 0:
+        if plan.fields[tape[entry].code].record > 0:
             rows[plan.fields[tape[entry].code].record] -= 1
 
 

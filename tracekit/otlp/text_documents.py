@@ -17,6 +17,7 @@ from tracekit.otlp.window import Window
 from tracekit.otlp.words import SPARE
 
 BLANKS = b"\x00\xef\xbb\xbf \t\r\n"
+_BLANK_RUN = re.compile(rb"[\x00\xef\xbb\xbf \t\r\n]*")
 _OTLP_KEY = re.compile(rb'"resource_?(?:spans|metrics|logs)"\s*:', re.IGNORECASE)
 _OTLP_START = re.compile(rb'\s*\{\s*"resource_?(?:spans|metrics|logs)"\s*:', re.IGNORECASE)
 _NEW_LINE_START = re.compile(rb'\n(?=\{\s*"resource_?(?:spans|metrics|logs)"\s*:)', re.IGNORECASE)
@@ -65,7 +66,7 @@ def json_lines(window: Window, chunk_bytes: int, max_document_bytes: int) -> Ite
         elif cut == 0:
             window.extend(2 * len(window.data))
         else:
-            yield from _lines(window.data[:cut], window.offset, max_document_bytes)
+            yield from _lines(window.data, cut, window.offset, max_document_bytes)
             window.drop(cut)
 
 
@@ -83,18 +84,26 @@ def _starts_in_the_middle(data: bytes) -> bool:
     return end > 0 and bool(data[end:line_end].strip())
 
 
-def _lines(data: bytes, offset: int, max_document_bytes: int) -> Iterator[Part | Fault]:
-    view, start = memoryview(data), 0
-    while start < len(data):
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
+def _lines(data: bytes, cut: int, offset: int, max_document_bytes: int) -> Iterator[Part | Fault]:
+    """The documents of the lines in `data[:cut]`."""
+    view, start, found = memoryview(data), 0, []
+    while start < cut:
+        end = data.find(b"\n", start, cut)
+        end = cut if end < 0 else end
         if data[start] != _OPEN:
-            start = end - len(data[start:end].lstrip(BLANKS))
+            start = min(_blanks_end(data, start), end)
         if end - start > max_document_bytes:
             yield Fault(Reason.TOO_LARGE, offset + start)
         elif start < end:
-            yield Part("json", Document(view[start:end], offset + start))
+            found.append(Document(view[start:end], offset + start))
         start = end + 1
+    if found:
+        yield Part("json", found)
+
+
+def _blanks_end(data: bytes, start: int) -> int:
+    match = _BLANK_RUN.match(data, start)
+    return match.end() if match else start
 
 
 def json_values(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:
@@ -105,9 +114,9 @@ def json_values(window: Window, chunk_bytes: int, max_document_bytes: int) -> It
     while True:
         window.extend(wanted)
         used = 0
-        for part, end in _values(window.data, window.offset, is_last=window.is_last):
+        for document, end in _values(window.data, window.offset, is_last=window.is_last):
             used = end
-            yield part
+            yield Part("json", [document])
         if window.is_last:
             return
         window.drop(used)
@@ -117,11 +126,11 @@ def json_values(window: Window, chunk_bytes: int, max_document_bytes: int) -> It
             return
 
 
-def _values(data: bytes, offset: int, *, is_last: bool) -> Iterator[tuple[Part, int]]:
+def _values(data: bytes, offset: int, *, is_last: bool) -> Iterator[tuple[Document, int]]:
     """The documents that end in `data`, and where; at the end of the stream also one that is cut off."""
     buffer, view, start = _padded(data), memoryview(data), 0
     while True:
-        start = len(data) - len(data[start:].lstrip(BLANKS)) if data[start : start + 1] != b"{" else start
+        start = _blanks_end(data, start)
         if start == len(data):
             return
         end = _value_end(buffer, start, len(data)) if data[start] == _OPEN else -1
@@ -131,7 +140,7 @@ def _values(data: bytes, offset: int, *, is_last: bool) -> Iterator[tuple[Part, 
             if found is None and not is_last:
                 return
             end = found.end() if found else len(data)
-        yield Part("json", Document(view[start:end], offset + start)), end
+        yield Document(view[start:end], offset + start), end
         start = end
 
 

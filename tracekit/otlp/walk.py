@@ -56,15 +56,14 @@ def walk(payloads: Sequence[bytes | memoryview], *, encoding: Encoding, signal: 
 
 
 def _buffer(payloads: Sequence[bytes | memoryview], size: int, encoding: Encoding) -> np.ndarray:
-    """The documents one behind the other, with spare bytes; for JSON, with as much room again for unescaped
-    text.
+    """The documents one behind the other, with spare bytes.
+
+    For JSON with as much room again for unescaped text; what is not needed of it takes up no memory.
     """
-    room = size if encoding == "json" else 0
-    buffer = np.empty(size + SPARE + room + SPARE, np.uint8)
-    at = 0
-    for payload in payloads:
-        buffer[at : at + len(payload)] = np.frombuffer(payload, np.uint8)
-        at += len(payload)
+    if encoding == "protobuf":
+        return np.frombuffer(bytearray().join([*payloads, bytes(SPARE)]), np.uint8)
+    buffer = np.empty(2 * size + 2 * SPARE, np.uint8)
+    buffer[:size] = np.frombuffer(b"".join(payloads), np.uint8)
     buffer[size : size + SPARE] = 0
     return buffer
 
