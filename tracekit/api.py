@@ -75,7 +75,7 @@ class Store:
         self,
         metric: str,
         *,
-        quantile: float = 0.99,
+        quantile: float | None = None,
         where: str | None = None,
         baseline: str = "body",
         outcome: str = "ok",

@@ -16,6 +16,9 @@ from tracekit.analysis.significance import Uncertainty, from_blocks, from_window
 MINIMUM_UNITS = 10
 """A cohort with fewer units than this gets no interval."""
 
+QUANTILES = (0.99, 0.95, 0.9, 0.5)
+"""What slow means where no quantile was asked for: the first that leaves enough units."""
+
 Shortage = Literal["too_few_units", "too_few_blocks"]
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.durations import duration_text
-from tracekit.analysis.judgement import MINIMUM_UNITS
+from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES
 from tracekit.analysis.split import WAITING_STAGE
 from tracekit.analysis.tail_answer import TailAnswer, Verdict
 from tracekit.analysis.verdict import is_mix, lacks_counterparts, larger_work, verdict_of
@@ -64,16 +64,27 @@ def _summary(answer: TailAnswer, verdict: Verdict) -> str:
         return f"The {side} holds no {answer.unit} with {answer.metric}; {left_out:,} were left out."
     if verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
-    sentences = [_statement(answer), _conclusion(answer, verdict)]
-    if verdict != "no_excess":
-        sentences.append(_level_sentence(answer))
-    return " ".join(sentence for sentence in sentences if sentence)
+    sentences = [_statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
+    level = "" if verdict == "no_excess" else _level_sentence(answer)
+    # A few units say less than the middle of all.
+    ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
+    return " ".join(sentence for sentence in ordered if sentence)
 
 
 def _statement(answer: TailAnswer) -> str:
     takes = "takes" if answer.tail_count == 1 else "take"
     took = f"{takes} {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
     return f"{_compared(answer)} {took}, {_difference(answer.excess_ns)} than {_against(answer)}."
+
+
+def _quantile_sentence(answer: TailAnswer) -> str:
+    """Which quantile was taken where none was asked for and the usual one leaves too few."""
+    if answer.quantile_asked is not None or answer.quantile == QUANTILES[0]:
+        return ""
+    enough = f"{MINIMUM_UNITS} {answer.unit}s on each side"
+    if answer.quantile == 0:
+        return f"They are all compared, because no quantile leaves {enough}."
+    return f"Slow means at or above quantile {answer.quantile}, the highest that leaves {enough}."
 
 
 def _compared(answer: TailAnswer) -> str:

@@ -23,8 +23,8 @@ from tracekit.analysis.cohorts import (
 )
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
-from tracekit.analysis.judgement import Judgement, judge
-from tracekit.analysis.measured import MeasuredUnits, Metric, rows, select_units
+from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES, Judgement, judge
+from tracekit.analysis.measured import MeasuredUnits, Metric, band, rows, select_units
 from tracekit.analysis.size import SIZE_SCHEMA, size_frame
 from tracekit.analysis.summary import concluded
 from tracekit.analysis.tail_answer import TailAnswer
@@ -57,7 +57,7 @@ def tail(
     database: Database,
     metric: Metric,
     *,
-    quantile: float = 0.99,
+    quantile: float | None = None,
     where: str | None = None,
     baseline: str = "body",
     outcome: str = "ok",
@@ -65,7 +65,9 @@ def tail(
     """Compare the units at or above a quantile of `metric` with a baseline, stage by stage, exactly.
 
     metric: `ttft`, `tpot`, `e2e` (requests) or `step` (training steps, one unit a rank).
-    quantile: the tail is `metric >= quantile`; 0 takes all units.
+    quantile: the tail is `metric >= quantile`; 0 takes all units. None takes the highest of `QUANTILES` that
+        leaves at least `MINIMUM_UNITS` units in the tail of the selection and of the baseline selection, and
+        all units where none does.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
     baseline: `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A
         SQL condition selects other units, and the tail of the selection is compared with the tail of those at
@@ -83,11 +85,13 @@ def tail(
     with closing(database.cursor()) as cursor:
         baseline_condition = None if baseline == "body" else baseline
         sides = select_units(cursor, metric, where=where, baseline=baseline_condition, outcome=outcome)
-        comparison = _comparison(sides, baseline, quantile=quantile)
+        used = chosen_quantile(sides, baseline) if quantile is None else quantile
+        comparison = _comparison(sides, baseline, quantile=used)
         question: dict[str, Any] = {
             "metric": metric,
             "unit": "step" if metric == "step" else "request",
-            "quantile": quantile,
+            "quantile": used,
+            "quantile_asked": quantile,
             "where": where,
             "baseline": baseline,
             "outcome": outcome,
@@ -96,10 +100,19 @@ def tail(
         return concluded(TailAnswer(**question, **_answer(cursor, metric, sides, comparison)))
 
 
-def _check(metric: str, quantile: float) -> None:
+def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
+    """The highest of `QUANTILES` that leaves enough units in every tail that is compared, else 0."""
+    compared = sides[:1] if baseline == "body" else sides
+    for quantile in QUANTILES:
+        if all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared):
+            return quantile
+    return 0.0
+
+
+def _check(metric: str, quantile: float | None) -> None:
     if metric not in get_args(Metric):
         raise UsageError(f"metric {metric!r} is unknown; use one of {', '.join(get_args(Metric))}")
-    if not 0 <= quantile < 1:
+    if quantile is not None and not 0 <= quantile < 1:
         raise UsageError(f"quantile {quantile} is not in [0, 1); use for example 0.99")
 
 

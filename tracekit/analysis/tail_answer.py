@@ -45,7 +45,7 @@ class TailAnswer:
     `sum(stages.excess_ns) == excess_ns == tail_mean_ns - baseline_mean_ns` always.
 
     metric, unit: what was asked (`ttft`, `tpot`, `e2e`, `step`) and of what (`request`, `step`).
-    quantile, where, baseline, outcome: the question.
+    quantile, where, baseline, outcome: the question. quantile_asked: None where the quantile was chosen.
     comparison: `body` (the tail against the middle of the same units) or `selection` (the tail of the
         selection against that of the baseline selection at the same quantile; 0 compares all with all).
     count, baseline_selection_count: units of the two selections that entered.
@@ -70,6 +70,7 @@ class TailAnswer:
     metric: str
     unit: str
     quantile: float
+    quantile_asked: float | None
     where: str | None
     baseline: str
     outcome: str

@@ -16,11 +16,15 @@ CHECK_FAILED_EXIT_CODE = 3
 
 @click.command()
 @click.option(
-    "--metric", required=True, type=click.Choice(["ttft", "tpot", "e2e", "step"]), help="Which duration to explain."
+    "--metric",
+    required=True,
+    type=click.Choice(["ttft", "tpot", "e2e", "step"]),
+    help="Which duration to explain.",
 )
 @click.option(
-    "--quantile", default=0.99, show_default=True, type=click.FloatRange(0, 1, max_open=True),
-    help="Slow means at or above this quantile; 0 compares all units with all.",
+    "--quantile", default=None, type=click.FloatRange(0, 1, max_open=True),
+    help="Slow means at or above this quantile; 0 compares all units with all. "
+    "Default: the highest of 0.99, 0.95, 0.9 and 0.5 that leaves at least 10 units on both sides, else 0.",
 )  # fmt: skip
 @where_option
 @click.option(
@@ -30,11 +34,13 @@ CHECK_FAILED_EXIT_CODE = 3
     show_default=True,
     help="What to compare with: the middle (p40 to p60) of the same units, or a condition that selects others.",
 )
-@click.option("--outcome", default="ok", show_default=True, help="Which outcome the units have; `any` for all.")
+@click.option(
+    "--outcome", default="ok", show_default=True, help="Which outcome the units have; `any` for all."
+)
 @database_option
 @output_options
 def tail(
-    metric: str, quantile: float, where: str | None, baseline: str, outcome: str,
+    metric: str, quantile: float | None, where: str | None, baseline: str, outcome: str,
     database: Path, output_format: str, output_path: Path | None,
 ) -> None:  # fmt: skip
     """Which stage made the slow ones slow: the tail against a baseline, split exactly by stage.

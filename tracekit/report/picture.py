@@ -7,22 +7,22 @@ from typing import Any
 import polars as pl
 
 from tracekit.analysis import QualityAnswer, StragglersAnswer, TailAnswer, quality, stragglers, tail
+from tracekit.analysis.measured import Metric
 from tracekit.output import Output, table
 from tracekit.report import words
 from tracekit.report.answers import quality_text, stragglers_text, tail_text
 from tracekit.store import Database
 
-QUESTIONS = {
+QUESTIONS: dict[Metric, str] = {
     "ttft": "What made the first token of the slow requests late?",
     "tpot": "What made the tokens of the slow requests slow?",
     "e2e": "What made the slow requests slow from end to end?",
     "step": "What made the slow training steps slow?",
 }
-QUANTILE = 0.95
 
 
 def report(database: Database) -> Output:
-    """What is in the store, its quality, and for each metric that it has the tail at the 95th percentile.
+    """What is in the store, its quality, and for each metric that it has the tail.
 
     rows: one row a metric and stage (`metric, stage, owner, excess_ns, share, significant`).
     json: `contents`, `outcomes`, `quality`, `tails` by metric, `stragglers`.
@@ -30,7 +30,7 @@ def report(database: Database) -> Output:
     contents = database.query("explore/store_contents").row(0, named=True)
     outcomes = database.query("explore/unit_outcomes")
     verdict = quality(database)
-    tails = {metric: tail(database, metric, quantile=QUANTILE) for metric in QUESTIONS}
+    tails = {metric: tail(database, metric) for metric in QUESTIONS}
     tails = {metric: answer for metric, answer in tails.items() if answer.count}
     ranks = stragglers(database) if "step" in tails else None
     return Output(
@@ -40,7 +40,7 @@ def report(database: Database) -> Output:
     )
 
 
-def _rows(tails: dict[str, TailAnswer]) -> pl.DataFrame:
+def _rows(tails: dict[Metric, TailAnswer]) -> pl.DataFrame:
     columns = ["stage", "owner", "excess_ns", "share", "significant"]
     frames = [
         answer.stages.select(pl.lit(metric).alias("metric"), *columns) for metric, answer in tails.items()
@@ -52,7 +52,7 @@ def _json(
     contents: dict[str, Any],
     outcomes: pl.DataFrame,
     verdict: QualityAnswer,
-    tails: dict[str, TailAnswer],
+    tails: dict[Metric, TailAnswer],
     ranks: StragglersAnswer | None,
 ) -> dict[str, Any]:
     return {
@@ -68,7 +68,7 @@ def _sections(
     contents: dict[str, Any],
     outcomes: pl.DataFrame,
     verdict: QualityAnswer,
-    tails: dict[str, TailAnswer],
+    tails: dict[Metric, TailAnswer],
     ranks: StragglersAnswer | None,
 ) -> list[str]:
     sections = [f"# What is in the store\n\n{_contents_text(contents)}"]

@@ -403,3 +403,33 @@ def test_units_without_duration_are_equal(store: Write, metric: Metric, baseline
     answer = tail(store([Request([]) for _ in range(12)]), metric, quantile=0, baseline=baseline)
     assert (answer.tail_count, answer.excess_ns, len(answer.stages)) == (12, 0, 0)
     assert "0 ns to the first token" in answer.summary or "0 ns from end to end" in answer.summary
+
+
+@pytest.mark.parametrize(
+    ("count", "quantile", "slow"),
+    [(2000, 0.99, 21), (400, 0.95, 21), (120, 0.9, 13), (40, 0.5, 21), (12, 0, 12)],
+)
+def test_without_a_quantile_the_highest_with_enough_units_is_taken(
+    store: Write, count: int, quantile: float, slow: int
+) -> None:
+    """A hundredth of ninety requests is one of them, and one of them says nothing about the others."""
+    answer = tail(store(_traffic(count)), "ttft")
+    assert (answer.quantile, answer.quantile_asked, answer.tail_count) == (quantile, None, slow)
+    told = "Slow means at or above quantile" in answer.summary or "no quantile leaves" in answer.summary
+    assert told == (quantile != 0.99)
+
+
+def test_a_quantile_must_leave_enough_units_on_both_sides(store: Write) -> None:
+    """Twenty requests against two thousand: their median is the highest quantile with ten on each side."""
+    database = store(_traffic(2020))
+    answer = tail(database, "ttft", where="unit_id < 20", baseline="unit_id >= 20")
+    assert (answer.quantile, answer.tail_count) == (0.5, 11)
+
+
+def test_an_asked_quantile_is_used_and_a_tail_of_few_tells_the_middle_first(store: Write) -> None:
+    """What was asked is done; one request is exact, but the middles of all of them say more."""
+    database = store(_traffic(90) + _traffic(90, slow_ns=600 * MS, seed=2))
+    answer = tail(database, "ttft", quantile=0.99, where="unit_id >= 90", baseline="unit_id < 90")
+    assert (answer.quantile, answer.quantile_asked, answer.tail_count) == (0.99, 0.99, 1)
+    assert answer.summary.startswith("The middle of the selection takes")
+    assert "The slowest of 90 requests takes" in answer.summary
