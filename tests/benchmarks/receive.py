@@ -1,6 +1,8 @@
-"""Sustained spans a second into a durable, queryable store, over HTTP and gRPC; the senders run on the same machine.
+"""Sustained spans a second into a durable, queryable store, over HTTP and gRPC; the senders run on the
+same machine.
 
-    python -m tests.benchmarks.receive [--seconds 20] [--transport http|grpc] [--senders 8] [--rate SPANS_PER_S]
+    python -m tests.benchmarks.receive [--seconds 20] [--transport http|grpc] [--senders 8] [--rate
+    SPANS_PER_S]
 
 Prints spans a second acknowledged, the time to acknowledgement, and the processor time of server and senders.
 """
@@ -10,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import resource
 import tempfile
 import time
@@ -62,9 +63,15 @@ def measure(
     close_s, peak_mib = control.recv()
     server.join()
     return _figures(
-        transport, sent, wall_s=wall_s, server_cpu_s=cpu_after[0] - cpu_before[0],
-        senders_cpu_s=cpu_after[1] - cpu_before[1], close_s=close_s, peak_mib=peak_mib, path=path,
-    )  # fmt: skip
+        transport,
+        sent,
+        wall_s=wall_s,
+        server_cpu_s=cpu_after[0] - cpu_before[0],
+        senders_cpu_s=cpu_after[1] - cpu_before[1],
+        close_s=close_s,
+        peak_mib=peak_mib,
+        path=path,
+    )
 
 
 def _asked(control: Connection) -> float:
@@ -73,9 +80,16 @@ def _asked(control: Connection) -> float:
 
 
 def _figures(
-    transport: str, sent: Sent, *, wall_s: float, server_cpu_s: float, senders_cpu_s: float,
-    close_s: float, peak_mib: float, path: Path,
-) -> dict[str, float | str | int]:  # fmt: skip
+    transport: str,
+    sent: Sent,
+    *,
+    wall_s: float,
+    server_cpu_s: float,
+    senders_cpu_s: float,
+    close_s: float,
+    peak_mib: float,
+    path: Path,
+) -> dict[str, float | str | int]:
     spans = sent.acknowledged * SPANS_PER_BATCH
     return {
         "transport": transport,
@@ -88,7 +102,7 @@ def _figures(
         "senders_cores": round(senders_cpu_s / wall_s, 2),
         "server_peak_mib": round(peak_mib),
         "close_s": round(close_s, 1),
-        "bytes_per_span_on_disk": round(os.path.getsize(path) / max(spans, 1), 1),
+        "bytes_per_span_on_disk": round(path.stat().st_size / max(spans, 1), 1),
     }
 
 

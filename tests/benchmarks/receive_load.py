@@ -1,8 +1,11 @@
 """Load for a receiver: batches of 512 spans, 10 attributes each, fresh ids every time, over HTTP or gRPC.
 
-The mix: traces of eight spans (a gateway's SERVER span over authentication, routing, a chat call and its parts), with
-model, token counts, a latency, a request id and other attributes of GenAI senders. A batch is built once with the
-official classes; before each sending only ids and times are written anew into its bytes, so that the senders cost little.
+The mix: traces of eight spans (a gateway's SERVER span over authentication, routing, a chat call and its
+parts), with
+model, token counts, a latency, a request id and other attributes of GenAI senders. A batch is built once
+with the
+official classes; before each sending only ids and times are written anew into its bytes, so that the
+senders cost little.
 """
 
 from __future__ import annotations
@@ -71,10 +74,14 @@ class Batches:
             trace, position = divmod(row, SPANS_PER_TRACE)
             own = ids[row * 32 : row * 32 + 32]
             span = scope_spans.spans.add(
-                trace_id=own[:16], span_id=own[16:24], name=_NAMES[position], kind=2 if position == 0 else 1,
-                start_time_unix_nano=row + (1 << 60), end_time_unix_nano=row + (1 << 61),
+                trace_id=own[:16],
+                span_id=own[16:24],
+                name=_NAMES[position],
+                kind=2 if position == 0 else 1,
+                start_time_unix_nano=row + (1 << 60),
+                end_time_unix_nano=row + (1 << 61),
                 attributes=_attributes(trace, position),
-            )  # fmt: skip
+            )
             if position:
                 span.parent_span_id = own[24:32]
         template = request.SerializeToString()

@@ -48,9 +48,13 @@ def request(
 
 
 def grpc_call(
-    receiver: Receiver, service: str, payload: bytes, *, metadata: tuple[tuple[str, str], ...] = (),
+    receiver: Receiver,
+    service: str,
+    payload: bytes,
+    *,
+    metadata: tuple[tuple[str, str], ...] = (),
     compression: grpc.Compression | None = None,
-) -> bytes:  # fmt: skip
+) -> bytes:
     """Call Export of a service with raw bytes. Raises `grpc.RpcError`."""
     with grpc.insecure_channel(f"127.0.0.1:{receiver.ports.grpc_port}") as channel:
         call = channel.unary_unary(f"/{service}/Export")

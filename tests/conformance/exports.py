@@ -29,10 +29,14 @@ def traces(
     spans = resource_spans.scope_spans.add().spans
     for number in range(count + bad):
         spans.add(
-            trace_id=trace_id or secrets.token_bytes(16), span_id=secrets.token_bytes(8 if number < count else 4),
-            name=f"span {number}", kind=2, start_time_unix_nano=start_ns, end_time_unix_nano=start_ns + 1000,
+            trace_id=trace_id or secrets.token_bytes(16),
+            span_id=secrets.token_bytes(8 if number < count else 4),
+            name=f"span {number}",
+            kind=2,
+            start_time_unix_nano=start_ns,
+            end_time_unix_nano=start_ns + 1000,
             attributes=[attribute("key", value)],
-        )  # fmt: skip
+        )
     return message.SerializeToString()
 
 
@@ -52,9 +56,11 @@ def logs(count: int = 1, *, bad: int = 0, with_ids: bool = False) -> bytes:
     records = message.resource_logs.add().scope_logs.add().log_records
     for number in range(count + bad):
         record = records.add(
-            time_unix_nano=START_NS + next(_numbers), severity_number=9, severity_text="INFO",
+            time_unix_nano=START_NS + next(_numbers),
+            severity_number=9,
+            severity_text="INFO",
             body=AnyValue(string_value="hello"),
-        )  # fmt: skip
+        )
         if with_ids:
             record.trace_id, record.span_id = secrets.token_bytes(16), secrets.token_bytes(8)
         if number >= count:

@@ -2,8 +2,10 @@
 
     python -m tests.conformance.kill [--rounds 30]
 
-Every round starts a server on the same file, sends from several threads, kills the server, and keeps what was not
-acknowledged to be sent again in the next round, as exporters do; some of what was acknowledged is sent again too, as if
+Every round starts a server on the same file, sends from several threads, kills the server, and keeps what
+was not
+acknowledged to be sent again in the next round, as exporters do; some of what was acknowledged is sent
+again too, as if
 the answer had been lost. At the end the store is compared with the list of what was acknowledged.
 """
 
@@ -20,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
 from tests.conformance import exports
 from tests.conformance.process import ServeProcess
-
 from tracekit.store import Database
 
 SENDERS = 6
@@ -38,7 +40,8 @@ class Ledger:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next_payload(self) -> bytes:
-        """A batch to send: one without an answer, one that was acknowledged before, or most often a new one."""
+        """A batch to send: one without an answer, one that was acknowledged before, or most often a new
+        one."""
         with self.lock:
             if self.unanswered:
                 return self.unanswered.pop()

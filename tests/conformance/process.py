@@ -20,14 +20,22 @@ class ServeProcess:
     """A server on ports that the system chose."""
 
     def __init__(
-        self, database: Path, *options: str, environment: dict[str, str] | None = None,
+        self,
+        database: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
         preexec: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         ports = () if "--http" in options else ("--http", "0", "--grpc", "0")
         command = [sys.executable, "-m", "tracekit", "serve", "--db", str(database), *ports, *options]
         self.errors: list[str] = []
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=preexec
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=preexec,
         )
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()
@@ -35,7 +43,8 @@ class ServeProcess:
         self.http_port, self.grpc_port = int(ready["http"]), int(ready["grpc"])
 
     def post(self, payload: bytes, path: str = "/v1/traces", **headers: str) -> tuple[int, bytes]:
-        """Send one protobuf request: status and body. Raises `OSError` or `HTTPException` when the server dies."""
+        """Send one protobuf request: status and body. Raises `OSError` or `HTTPException` when the server
+        dies."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=60)) as connection:
             connection.request("POST", path, payload, {"Content-Type": "application/x-protobuf", **headers})
             response = connection.getresponse()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from polars.testing import assert_frame_equal
-from tests.conformance import exports
-from tests.conformance.conftest import JSON, Answer, request
 
 import tracekit as tk
+from tests.conformance import exports
+from tests.conformance.conftest import JSON, Answer, request
 from tracekit.api import Store
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, RemoteStore, announced, endpoint_of
@@ -120,7 +120,13 @@ def test_a_statement_stops_when_nobody_waits_for_it(receiver: Receiver) -> None:
     """A closed browser or Ctrl-C at the client ends the work at the server."""
     endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range < 0"
     body = json.dumps({"sql": endless, "time_limit_s": 300}).encode()
-    head = f"POST /api/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n"
+    lines = [
+        "POST /api/sql HTTP/1.1",
+        "Host: localhost",
+        f"Content-Type: {JSON}",
+        f"Content-Length: {len(body)}",
+    ]
+    head = "\r\n".join([*lines, "", ""])
     with socket.create_connection(("127.0.0.1", receiver.ports.http_port)) as connection:
         connection.sendall(head.encode() + body)
         time.sleep(0.5)
@@ -140,7 +146,10 @@ def test_a_statement_stops_when_nobody_waits_for_it(receiver: Receiver) -> None:
         ("/api/sql", {"sql": "SELECT $x"}),
         ("/api/answers/tail", {}),
         ("/api/answers/tail", {"arguments": ["no such metric"]}),
-        ("/api/answers/tail", {"arguments": ["e2e"], "options": {"where": "1=1); DELETE FROM base.spans; --"}}),
+        (
+            "/api/answers/tail",
+            {"arguments": ["e2e"], "options": {"where": "1=1); DELETE FROM base.spans; --"}},
+        ),
         ("/api/answers/tail", {"arguments": ["e2e"], "options": {"nonsense": 1}}),
         ("/api/answers/query", {"arguments": ["../../etc/passwd"]}),
         ("/api/answers/query", {"arguments": ["store/begin_ingest"], "options": {}}),
@@ -165,10 +174,10 @@ def test_pages_of_foreign_sites_cannot_ask(receiver: Receiver) -> None:
 
 def test_with_a_token_everything_but_health_wants_it(tmp_path: Path) -> None:
     """OTLP, SQL and counters alike, over both transports."""
-    import grpc  # noqa: PLC0415
-    from tests.conformance.conftest import grpc_call  # noqa: PLC0415
+    import grpc
 
-    from tracekit.receiver.grpc_export import SERVICES  # noqa: PLC0415
+    from tests.conformance.conftest import grpc_call
+    from tracekit.receiver.grpc_export import SERVICES
 
     with started(tmp_path / "store.duckdb", token=SECRET) as receiver:
         for authorization in ("", "Bearer wrong", f"Basic {SECRET}", SECRET):

@@ -1,4 +1,5 @@
-"""Senders that stall, vanish, lie and send garbage: nothing hangs, nothing leaks, nothing wrong is accepted."""
+"""Senders that stall, vanish, lie and send garbage: nothing hangs, nothing leaks, nothing wrong is
+accepted."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from google.protobuf import json_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
 from tests.conformance import exports
 from tests.conformance.conftest import JSON, PROTOBUF, StartReceiver, request
 from tests.conformance.test_http import stored_count
-
 from tracekit.receiver import Receiver
 
 CONNECTIONS = 1_000
@@ -25,9 +26,13 @@ GOOD_JSON = json_format.MessageToJson(ExportTraceServiceRequest.FromString(GOOD)
 
 
 def head(length: int, path: str = "/v1/traces") -> bytes:
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {PROTOBUF}\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: localhost",
+        f"Content-Type: {PROTOBUF}",
+        f"Content-Length: {length}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def connect(receiver: Receiver) -> socket.socket:
@@ -61,7 +66,8 @@ def test_a_sender_that_vanishes_leaves_nothing(receiver: Receiver) -> None:
 
 
 def test_bytes_beyond_the_declared_length_end_the_connection(receiver: Receiver) -> None:
-    """What follows the declared body is no HTTP; whether the request before it is still answered is chance."""
+    """What follows the declared body is no HTTP; whether the request before it is still answered is
+    chance."""
     with connect(receiver) as lying:
         lying.sendall(head(len(exports.traces())) + exports.traces() + b"surplus\r\n\r\n")
         received = b""
@@ -71,7 +77,9 @@ def test_bytes_beyond_the_declared_length_end_the_connection(receiver: Receiver)
     assert request(receiver, "/v1/traces", exports.traces()).status == 200
 
 
-@pytest.mark.parametrize("garbage", [b"\0" * 100, b"\x16\x03\x01\x02\0\x01\0", b"GET\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
+@pytest.mark.parametrize(
+    "garbage", [b"\0" * 100, b"\x16\x03\x01\x02\0\x01\0", b"GET\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
+)
 def test_garbage_on_the_ports_harms_nobody(receiver: Receiver, garbage: bytes) -> None:
     """TLS, HTTP/2 and noise where HTTP/1.1 is spoken, and noise where gRPC is."""
     for port in (receiver.ports.http_port, receiver.ports.grpc_port):

@@ -52,8 +52,10 @@ def test_success_in_protobuf_is_200_with_an_empty_body(receiver: Receiver, signa
 
 def test_success_in_json_is_200_with_an_empty_object(receiver: Receiver) -> None:
     """The response uses the request's Content-Type; parameters of the type are no part of it."""
-    body = b'{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0AF7651916CD43DD8448EB211C80319C",' \
-           b'"spanId":"b7ad6b7169203331","name":"a","kind":2,"startTimeUnixNano":"5","endTimeUnixNano":7}]}]}]}'  # fmt: skip
+    body = (
+        b'{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0AF7651916CD43DD8448EB211C80319C",'
+        b'"spanId":"b7ad6b7169203331","kind":2,"startTimeUnixNano":"5","endTimeUnixNano":7}]}]}]}'
+    )
     answer = request(receiver, "/v1/traces", body, content_type="application/json; charset=utf-8")
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"{}", JSON)
     found = receiver.store.database.sql(
@@ -264,7 +266,8 @@ def test_limits_hold_after_decompression(start_receiver: StartReceiver) -> None:
 
 
 def test_sixty_four_mebibytes_are_taken_by_default(receiver: Receiver) -> None:
-    """The recommended limit since version 1.11 of the protocol; one huge attribute value must not break it."""
+    """The recommended limit since version 1.11 of the protocol; one huge attribute value must not break
+    it."""
     before = stored_count(receiver, "traces")
     assert request(receiver, "/v1/traces", exports.traces(value="x" * (60 << 20))).status == 200
     assert stored_count(receiver, "traces") == before + 1

@@ -27,7 +27,8 @@ def wait_until_waiting(receiver: Receiver, size_bytes: int) -> None:
 
 
 def test_beyond_the_waiting_bytes_senders_are_told_to_come_again(start_receiver: StartReceiver) -> None:
-    """429 with Retry-After and UNAVAILABLE with RetryInfo, well under an SDK's ten seconds; what waited is stored."""
+    """429 with Retry-After and UNAVAILABLE with RetryInfo, well under an SDK's ten seconds; what waited is
+    stored."""
     receiver = start_receiver(max_waiting_bytes=1 << 20)
     payload = exports.traces(10, value="x" * 60_000)
     with ThreadPoolExecutor(1) as senders:

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.conformance import exports
 from tests.conformance.kill import kill_rounds
 from tests.conformance.process import ServeProcess
-
 from tracekit.store import Database
 
 

@@ -8,8 +8,8 @@ import time
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
-from tests.interop.sent import RESOURCE, Keeping, record
 
+from tests.interop.sent import RESOURCE, Keeping, record
 from tracekit.store import Database
 
 START_S = 60

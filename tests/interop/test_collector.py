@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from tests.interop.relaying import free_port, send_through, wait_for_port
 from tests.interop.sent import assert_all_stored
-
 from tracekit.ingest import ingest
 from tracekit.receiver import Receiver
 from tracekit.store import Database
@@ -76,14 +76,17 @@ def collector(program: Path, folder: Path, **values: object) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("exporters", "compression"), [("otlp", "gzip"), ("otlphttp", "gzip"), ("otlphttp", "zstd"), ("otlphttp", "none")]
+    ("exporters", "compression"),
+    [("otlp", "gzip"), ("otlphttp", "gzip"), ("otlphttp", "zstd"), ("otlphttp", "none")],
 )
 def test_what_the_collector_forwards_is_stored(
     receiver: Receiver, collector_program: Path, tmp_path: Path, exporters: str, compression: str
 ) -> None:
     """Its OTLP and OTLP/HTTP exporters are satisfied, with each compression that both know."""
     ports = {"grpc_port": receiver.ports.grpc_port, "http_port": receiver.ports.http_port}
-    with collector(collector_program, tmp_path, exporters=exporters, compression=compression, **ports) as port:
+    with collector(
+        collector_program, tmp_path, exporters=exporters, compression=compression, **ports
+    ) as port:
         keeping = send_through(port)
     assert_all_stored(receiver.store.database, keeping.spans)
 

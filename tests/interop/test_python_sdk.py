@@ -17,8 +17,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter
-from tests.interop.sent import RESOURCE, Keeping, assert_all_stored, record
 
+from tests.interop.sent import RESOURCE, Keeping, assert_all_stored, record
 from tracekit.receiver import Receiver
 
 
@@ -86,23 +86,33 @@ def test_metrics_arrive(receiver: Receiver, exporter: Callable[[Receiver], Metri
         ("load", None, "gauge", None, None, None, None, 0.1),
         ("served", "{request}", "sum", "CUMULATIVE", True, {"model": "a"}, 2**53 + 1, None),
     ]
-    histogram = database.sql("SELECT count, sum, min, max, explicit_bounds, bucket_counts FROM metric_histograms")
+    histogram = database.sql(
+        "SELECT count, sum, min, max, explicit_bounds, bucket_counts FROM metric_histograms"
+    )
     assert histogram.rows() == [(1, 1.5, 1.5, 1.5, [1.0, 2.0], [0, 1, 0])]
 
 
 def test_logs_arrive(receiver: Receiver) -> None:
-    """A record with severity, body and attributes; the SDK's log API may change, so only its exporter is used."""
+    """A record with severity, body and attributes; the SDK's log API may change, so only its exporter is
+    used."""
     from opentelemetry._logs import LogRecord, SeverityNumber
     from opentelemetry.sdk._logs import LoggerProvider
     from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 
     provider = LoggerProvider(resource=RESOURCE)
-    provider.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter(endpoint=http_url(receiver, "logs"))))
+    provider.add_log_record_processor(
+        SimpleLogRecordProcessor(OTLPLogExporter(endpoint=http_url(receiver, "logs")))
+    )
     provider.get_logger("interop").emit(
-        LogRecord(timestamp=5, severity_number=SeverityNumber.WARN, severity_text="WARN", body="hello", attributes={"a": 1})
+        LogRecord(
+            timestamp=5,
+            severity_number=SeverityNumber.WARN,
+            severity_text="WARN",
+            body="hello",
+            attributes={"a": 1},
+        )
     )
     provider.shutdown()
-    rows = receiver.store.database.sql(
-        "SELECT time_ns, severity_number, severity_text, body::JSON::VARCHAR, log_attributes::JSON::VARCHAR FROM logs"
-    ).rows()
+    columns = "time_ns, severity_number, severity_text, body::JSON::VARCHAR, log_attributes::JSON::VARCHAR"
+    rows = receiver.store.database.sql(f"SELECT {columns} FROM logs").rows()
     assert rows == [(5, 13, "WARN", '"hello"', '{"a":1}')]

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from tests.interop.relaying import free_port, send_through, wait_for_port, wait_for_spans
 from tests.interop.sent import assert_all_stored
-
 from tracekit.receiver import Receiver
 
 
@@ -22,7 +22,12 @@ def agent(*options: str) -> Iterator[int]:
     if found is None or found.origin is None:
         pytest.skip("the package rotel is not installed (it has wheels for few platforms)")
     port = free_port()
-    addresses = ["--otlp-grpc-endpoint", f"127.0.0.1:{port}", "--otlp-http-endpoint", f"127.0.0.1:{free_port()}"]
+    addresses = [
+        "--otlp-grpc-endpoint",
+        f"127.0.0.1:{port}",
+        "--otlp-http-endpoint",
+        f"127.0.0.1:{free_port()}",
+    ]
     program = Path(found.origin).with_name("rotel-agent")
     command = [program, "start", *addresses, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -40,7 +45,9 @@ def test_what_the_agent_forwards_is_stored(receiver: Receiver, protocol: str, co
     is_grpc = protocol == "grpc"
     port = receiver.ports.grpc_port if is_grpc else receiver.ports.http_port
     options = ["--otlp-exporter-endpoint", f"http://127.0.0.1:{port}", "--otlp-exporter-protocol", protocol]
-    with agent(*options, "--otlp-exporter-compression", compression, "--batch-timeout", "200ms") as agent_port:
+    with agent(
+        *options, "--otlp-exporter-compression", compression, "--batch-timeout", "200ms"
+    ) as agent_port:
         keeping = send_through(agent_port)
         wait_for_spans(receiver.store.database, len(keeping.spans))
     assert_all_stored(receiver.store.database, keeping.spans)

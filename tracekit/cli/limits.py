@@ -12,7 +12,16 @@ from tracekit.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_BYTES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_BYTES = {
+    "": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
@@ -29,7 +38,9 @@ def parsed_seconds(text: str | None) -> int | None:
 
 def limit_options(command: Command) -> Command:
     """`--max-size` and `--max-age`: how much and how long to keep."""
-    size = click.option("--max-size", metavar="SIZE", help="Keep at most this much, for example 20GB; the oldest goes.")
+    size = click.option(
+        "--max-size", metavar="SIZE", help="Keep at most this much, for example 20GB; the oldest goes."
+    )
     age = click.option("--max-age", metavar="AGE", help="Keep what ended within this time, for example 30d.")
     return size(age(command))
 

@@ -33,9 +33,17 @@ _NANOSECONDS = 10**9
 @click.option("--token", envvar="TRACEKIT_TOKEN", help=_TOKEN_HELP)
 @limit_options
 def serve(
-    *, database: Path, host: str, grpc_port: int, http_port: int, ui_port: int, no_ui: bool, token: str | None,
-    max_size: str | None, max_age: str | None,
-) -> None:  # fmt: skip
+    *,
+    database: Path,
+    host: str,
+    grpc_port: int,
+    http_port: int,
+    ui_port: int,
+    no_ui: bool,
+    token: str | None,
+    max_size: str | None,
+    max_age: str | None,
+) -> None:
     """Receive OpenTelemetry data over OTLP, and serve the app and SQL, all over one trace store.
 
     What is acknowledged is durable. SIGTERM or Ctrl-C answers what is in flight and stops.
@@ -52,9 +60,13 @@ def serve(
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     receiver = ReceiverSettings(
-        host=host, grpc_port=grpc_port, http_port=http_port, token=token,
-        max_age_s=parsed_seconds(max_age), max_store_bytes=parsed_bytes(max_size),
-    )  # fmt: skip
+        host=host,
+        grpc_port=grpc_port,
+        http_port=http_port,
+        token=token,
+        max_age_s=parsed_seconds(max_age),
+        max_store_bytes=parsed_bytes(max_size),
+    )
     settings = serving.ServeSettings(receiver, ui_port=None if no_ui else ui_port)
     serving.serve(database, settings, ready=_say_ready)
 
@@ -72,7 +84,8 @@ def prune(
 ) -> None:
     """Take old data out of a trace store and make its file smaller.
 
-    Traces go as a whole. The store must not be served at the time; a server prunes by itself with --max-size and
+    Traces go as a whole. The store must not be served at the time; a server prunes by itself with
+    --max-size and
     --max-age.
 
     \b

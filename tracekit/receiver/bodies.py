@@ -36,7 +36,8 @@ def status_body(refused: Refused, *, encoding: Encoding) -> bytes:
 
 
 def status(refused: Refused) -> status_pb2.Status:
-    """The refusal with its details: `BadRequest` for wrong fields, `RetryInfo` where trying again may help."""
+    """The refusal with its details: `BadRequest` for wrong fields, `RetryInfo` where trying again may
+    help."""
     message = status_pb2.Status(code=refused.why.grpc_code, message=refused.message)
     if refused.violations:
         violations = [

@@ -79,7 +79,8 @@ class Committer:
             self._recover()
 
     def _next_group(self) -> list[Export] | None:
-        """Everything that waits, up to the group's bytes; empty after a while without any, None at the end."""
+        """Everything that waits, up to the group's bytes; empty after a while without any, None at the
+        end."""
         with self._changed:
             if not self._waiting and not self._is_closing:
                 self._changed.wait(timeout=_IDLE_S)

@@ -31,7 +31,8 @@ def inflated(
 ) -> bytes:
     """The content of a compressed body; `encoding` is one of `ENCODINGS`.
 
-    `grow` is called with the bytes of each piece before it is kept. Raises `RefusedError`: too large for content
+    `grow` is called with the bytes of each piece before it is kept. Raises `RefusedError`: too large for
+    content
     beyond `limit_bytes`, invalid for damaged or truncated data.
     """
     pieces: list[bytes] = []

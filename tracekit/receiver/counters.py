@@ -100,12 +100,28 @@ class Counters:
         """All metrics but the commit times, as they are now."""
         with self._lock:
             sums = [
-                Series("tracekit.receiver.requests", "Export requests by answer", "{request}", "sum", dict(self._requests)),
-                Series("tracekit.receiver.records", "Spans, data points and log records by what became of them",
-                       "{record}", "sum", dict(self._records)),
-                Series("tracekit.receiver.rejects", "Records not stored (rejected) or stored with a note, by reason",
-                       "{record}", "sum", dict(self._rejected)),
-            ]  # fmt: skip
+                Series(
+                    "tracekit.receiver.requests",
+                    "Export requests by answer",
+                    "{request}",
+                    "sum",
+                    dict(self._requests),
+                ),
+                Series(
+                    "tracekit.receiver.records",
+                    "Spans, data points and log records by what became of them",
+                    "{record}",
+                    "sum",
+                    dict(self._records),
+                ),
+                Series(
+                    "tracekit.receiver.rejects",
+                    "Records not stored (rejected) or stored with a note, by reason",
+                    "{record}",
+                    "sum",
+                    dict(self._rejected),
+                ),
+            ]
         gauges = [
             Series(name, description, unit, "gauge", {(): value()})
             for name, (unit, description, value) in self._gauges.items()

@@ -83,9 +83,13 @@ def _add_commits(metric: metrics_pb2.Metric, times: CommitTimes, *, started_ns: 
     metric.name, metric.description, metric.unit = _COMMIT_NAME, _COMMIT_DESCRIPTION, "s"
     metric.histogram.aggregation_temporality = _CUMULATIVE
     metric.histogram.data_points.add(
-        start_time_unix_nano=started_ns, time_unix_nano=now_ns, count=times.count, sum=times.sum_s,
-        bucket_counts=times.counts, explicit_bounds=COMMIT_BOUNDS_S,
-    )  # fmt: skip
+        start_time_unix_nano=started_ns,
+        time_unix_nano=now_ns,
+        count=times.count,
+        sum=times.sum_s,
+        bucket_counts=times.counts,
+        explicit_bounds=COMMIT_BOUNDS_S,
+    )
 
 
 def _attribute(key: str, value: str) -> KeyValue:

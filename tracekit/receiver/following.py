@@ -13,8 +13,9 @@ from tracekit.stages import update_units
 
 _log = logging.getLogger(__name__)
 
-# Between two updates, so that a steady stream is not followed span by span.
-_PAUSE_S = 1.0
+# Between two updates, so that a steady stream is not followed span by span: as long as the last one
+# took, within bounds.
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 1.0
 # Data grows old while nothing arrives.
 _IDLE_S = 30.0
 
@@ -49,15 +50,16 @@ class UnitsFollower:
             self._arrived.wait(timeout=_IDLE_S)
             self._arrived.clear()
             is_last = self._is_closing
+            started = time.monotonic()
             self._update()
             if is_last:
                 return
-            time.sleep(0 if self._is_closing else _PAUSE_S)
+            if not self._is_closing:
+                time.sleep(min(max(time.monotonic() - started, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S))
 
     def _update(self) -> None:
         try:
             update_units(self._store.database)
-            # In this thread, because both change units, and two that do so at once are in conflict.
             self._retention.apply(self._store.database)
         except TracekitError as error:
             _log.warning("units are behind: %s", error)

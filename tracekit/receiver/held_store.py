@@ -43,7 +43,8 @@ class HeldStore:
         return self._fault is None
 
     def fail(self, fault: str) -> None:
-        """Take the database out of use: DuckDB refuses all work after such a fault until it is opened anew."""
+        """Take the database out of use: DuckDB refuses all work after such a fault until it is opened
+        anew."""
         with self._lock:
             self._fault = fault
             self._database.close()

@@ -10,7 +10,8 @@ from typing import TypeAlias
 class Refusal(Enum):
     """Why a request was refused: its gRPC code, its HTTP status, and whether the sender should try again.
 
-    The numbers follow the OTLP specification: of the HTTP statuses only 429, 502, 503 and 504 are tried again.
+    The numbers follow the OTLP specification: of the HTTP statuses only 429, 502, 503 and 504 are tried
+    again.
     """
 
     INVALID = (3, 400)

@@ -40,7 +40,8 @@ class ReceiverSettings:
     store_memory_bytes: int = 768 << 20
     """What DuckDB may hold in memory; larger sorts and joins go to disk."""
     store_log_bytes: int = 256 << 20
-    """Size of the write-ahead log at which it is folded into the file: often costs time, seldom a slow restart."""
+    """Size of the write-ahead log at which it is folded into the file: often costs time, seldom a slow
+    restart."""
     body_timeout_s: float = 30.0
     self_metrics_interval_s: float = 60.0
     max_age_s: int | None = None
@@ -84,9 +85,13 @@ class Receiver:
             self.store, self.counters, group_bytes=settings.group_bytes, after_commit=self.units.notice
         )
         self.intake = Intake(
-            Access(settings.token), budget, self.committer, self.counters,
-            max_request_bytes=settings.max_request_bytes, body_timeout_s=settings.body_timeout_s,
-        )  # fmt: skip
+            Access(settings.token),
+            budget,
+            self.committer,
+            self.counters,
+            max_request_bytes=settings.max_request_bytes,
+            body_timeout_s=settings.body_timeout_s,
+        )
         app = http_app(self.intake, fault=lambda: self.store.fault, extra=extra_routes(self))
         self.ports = Ports(
             self.intake, app, host=settings.host, http_port=settings.http_port, grpc_port=settings.grpc_port
@@ -127,13 +132,17 @@ class Receiver:
 
     def _add_gauges(self, path: Path, budget: Budget) -> None:
         self.counters.add_gauge(
-            "tracekit.receiver.waiting", unit="By", description="Requests being read or waiting for their commit",
+            "tracekit.receiver.waiting",
+            unit="By",
+            description="Requests being read or waiting for their commit",
             value=lambda: budget.used_bytes,
-        )  # fmt: skip
+        )
         self.counters.add_gauge(
-            "tracekit.receiver.waiting.limit", unit="By", description="Where requests are refused",
+            "tracekit.receiver.waiting.limit",
+            unit="By",
+            description="Where requests are refused",
             value=lambda: budget.limit_bytes,
-        )  # fmt: skip
+        )
         self.counters.add_gauge(
             "tracekit.store.size",
             unit="By",

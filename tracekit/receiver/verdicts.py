@@ -13,7 +13,8 @@ from tracekit.receiver.export import Export
 from tracekit.receiver.outcome import Accepted, Refusal, Refused, Violation
 from tracekit.store import Reject
 
-# A body that breaks the encoding is refused as a whole: nobody can tell what else in it means something different.
+# A body that breaks the encoding is refused as a whole: nobody can tell what else in it means something
+# different.
 _ENCODING_FAULTS = DOCUMENT_FAULTS | {
     Reason.KEY_NOT_LOWER_CAMEL_CASE,
     Reason.WRONG_TYPE,
@@ -44,7 +45,8 @@ def undecodable(rejects: Iterable[Reject]) -> bool:
 
 
 def holds_no_record(export: Export) -> bool:
-    """Whether nothing of a request can be stored, so that its answer is a refusal and not a partial success."""
+    """Whether nothing of a request can be stored, so that its answer is a refusal and not a partial
+    success."""
     batch = decode([Document(export.payload)], encoding=export.encoding, signal=export.signal)
     return record_count(batch) == 0
 

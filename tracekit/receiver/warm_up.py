@@ -20,7 +20,8 @@ _ID, _SPAN_ID = bytes([7] * 16), bytes([7] * 8)
 
 
 def warm_up() -> None:
-    """Decode and store one request of each signal in each encoding; the first time after installation takes long."""
+    """Decode and store one request of each signal in each encoding; the first time after installation
+    takes long."""
     samples: dict[Signal, Message] = {"traces": _traces(), "metrics": _metrics(), "logs": _logs()}
     with Database.open(None) as database:
         for signal, message in samples.items():
@@ -42,9 +43,15 @@ def _attributes() -> list[KeyValue]:
     list_value.array_value.values.append(inner.value)
     map_value.kvlist_value.values.append(inner)
     values = [
-        AnyValue(string_value="text"), AnyValue(int_value=1), AnyValue(double_value=0.5), AnyValue(bool_value=True),
-        AnyValue(bytes_value=b"bytes"), AnyValue(), list_value, map_value,
-    ]  # fmt: skip
+        AnyValue(string_value="text"),
+        AnyValue(int_value=1),
+        AnyValue(double_value=0.5),
+        AnyValue(bool_value=True),
+        AnyValue(bytes_value=b"bytes"),
+        AnyValue(),
+        list_value,
+        map_value,
+    ]
     return [KeyValue(key=f"key.{number}", value=value) for number, value in enumerate(values)]
 
 
@@ -53,9 +60,13 @@ def _traces() -> Message:
     resource_spans = request.resource_spans.add()
     resource_spans.resource.attributes.extend(_attributes())
     span = resource_spans.scope_spans.add().spans.add(
-        trace_id=_ID, span_id=_SPAN_ID, name="warm-up", start_time_unix_nano=1, end_time_unix_nano=2,
+        trace_id=_ID,
+        span_id=_SPAN_ID,
+        name="warm-up",
+        start_time_unix_nano=1,
+        end_time_unix_nano=2,
         attributes=_attributes(),
-    )  # fmt: skip
+    )
     span.events.add(time_unix_nano=1, name="event", attributes=_attributes())
     span.links.add(trace_id=_ID, span_id=_SPAN_ID, attributes=_attributes())
     return request
@@ -70,7 +81,9 @@ def _metrics() -> Message:
         time_unix_nano=1, count=1, sum=1.0, bucket_counts=[1, 0], explicit_bounds=[1.0]
     )
     point.exemplars.add(time_unix_nano=1, as_double=1.0)
-    exponential = metrics.add(name="exponential").exponential_histogram.data_points.add(time_unix_nano=1, count=1)
+    exponential = metrics.add(name="exponential").exponential_histogram.data_points.add(
+        time_unix_nano=1, count=1
+    )
     exponential.positive.bucket_counts.append(1)
     summary = metrics.add(name="summary").summary.data_points.add(time_unix_nano=1, count=1)
     summary.quantile_values.add(quantile=0.5, value=1.0)

@@ -59,7 +59,8 @@ class TokenGate:
 
 
 def run_app(path: Path, settings: ReceiverSettings, *, port: int, ready: Callable[[str], None]) -> None:
-    """Run the app over the store at `path` until SIGTERM or SIGINT; `ready` is told its address when it answers."""
+    """Run the app over the store at `path` until SIGTERM or SIGINT; `ready` is told its address when it
+    answers."""
     import streamlit as st
 
     os.environ["TRACEKIT_DB"] = str(path)

@@ -32,7 +32,8 @@ class ServeSettings:
 def serve(path: Path, settings: ServeSettings, *, ready: Callable[[str], None]) -> None:
     """Serve the store at `path` until SIGTERM or SIGINT, then drain.
 
-    `ready` is called with one line once all ports answer. To be called in the main thread, which takes the signals.
+    `ready` is called with one line once all ports answer. To be called in the main thread, which takes the
+    signals.
     Raises `UsageError` for a port that is taken and `StoreError` for a store that cannot be used.
     """
     _allow_many_connections()

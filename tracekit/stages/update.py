@@ -44,7 +44,7 @@ def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpda
     """
     if batch_traces < 1:
         raise UsageError(f"batch_traces is {batch_traces}; give at least 1")
-    with database.transaction() as cursor:
+    with database.building, database.transaction() as cursor:
         built_through, newest = _progress(cursor)
         if newest is None or built_through >= newest:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)

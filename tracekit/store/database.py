@@ -24,13 +24,15 @@ class Database:
 
     Its SQL cannot reach the file system; frames enter with `cursor().register(name, frame)`.
     Any thread may call any method; a cursor belongs to one thread at a time. Who adds records holds
-    `writing`, because new numbers for resources, scopes and series depend on those given before.
+    `writing`, because new numbers for resources, scopes and series depend on those given before; who changes
+    units holds `building`, because two that make the same unit at once do not see each other.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, path: Path | None, read_only: bool) -> None:
         self.path = path
         self.read_only = read_only
         self.writing = threading.Lock()
+        self.building = threading.Lock()
         self._connection = connection
         self._cursor_lock = threading.Lock()
 

@@ -47,7 +47,8 @@ class PruneReport:
 
 
 def prune(database: Database, *, before_ns: int | None = None, max_bytes: int | None = None) -> PruneReport:
-    """Take out what ended before `before_ns`, then the oldest until at most `max_bytes` of the file are in use.
+    """Take out what ended before `before_ns`, then the oldest until at most `max_bytes` of the file are in
+    use.
 
     Traces go as a whole once their last span ended before; of training jobs single spans and steps go. The
     room in the file is used again by what arrives; `rewrite` makes the file itself smaller. Small stores may
@@ -61,7 +62,9 @@ def prune(database: Database, *, before_ns: int | None = None, max_bytes: int | 
     for _ in range(_SIZE_ROUNDS):
         if max_bytes is None or used <= max_bytes or used == previous:
             break
-        limit_ns = database.query("store/age_quantile", share=1 - _FILL_SHARE * max_bytes / used)["before_ns"][0]
+        limit_ns = database.query("store/age_quantile", share=1 - _FILL_SHARE * max_bytes / used)[
+            "before_ns"
+        ][0]
         if limit_ns is None:
             break
         removed = _removed(database, removed, limit_ns + 1)
@@ -112,7 +115,7 @@ def used_bytes(database: Database) -> int:
 
 
 def _removed(database: Database, so_far: PruneReport, before_ns: int) -> PruneReport:
-    with database.writing, database.transaction() as cursor:
+    with database.building, database.writing, database.transaction() as cursor:
         for name in ("doomed_spans", "doomed_units"):
             statement = f"CREATE OR REPLACE TEMP TABLE {name} AS {queries.text(f'store/{name}')}"
             cursor.execute(statement, {"before_ns": before_ns})

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.benchmarks.receive_load import SPANS_PER_BATCH, SPANS_PER_TRACE, Batches
 from tests.conformance import exports
-
 from tracekit.otlp import Document, Signal, decode
 from tracekit.stages import update_units
 from tracekit.store import Database, IngestWriter, prune, rewrite, stored_bytes, used_bytes
@@ -29,7 +29,9 @@ def counts(database: Database) -> tuple[int, int, int]:
 
 
 def uncommented(database: Database) -> int:
-    statement = "SELECT count(*) AS count FROM duckdb_columns() WHERE schema_name = 'base' AND comment IS NULL"
+    statement = (
+        "SELECT count(*) AS count FROM duckdb_columns() WHERE schema_name = 'base' AND comment IS NULL"
+    )
     return int(database.sql(statement)["count"][0])
 
 
