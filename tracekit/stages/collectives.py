@@ -38,6 +38,7 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
         "culprit_rank",
         is_contradicted=pl.col("earliest_end_ns") < pl.col("arrival_ns"),
         is_told=(pl.col("part_count") == pl.col("expected_count"))
+        & ((pl.col("part_count") > 1) | pl.col("is_world_known"))
         & (pl.col("earliest_end_ns") >= pl.col("arrival_ns")),
     )
     return parts.join(told, on=_INSTANCE, how="left").select(
@@ -60,6 +61,8 @@ def _named(rows: pl.DataFrame) -> pl.DataFrame:
 def _expected_parts(rows: pl.DataFrame) -> pl.DataFrame:
     """How many parts a collective of each group has at least, as far as one step can tell.
 
+    `is_world_known` says whether any rank told how many there are: else one part alone says nothing.
+
     A rank is known to be outside a group only if it finished the step without error, took part in some
     collective, and in none of the group. All other ranks, those without any span included, may belong to it.
     """
@@ -69,6 +72,7 @@ def _expected_parts(rows: pl.DataFrame) -> pl.DataFrame:
     )
     steps = ranks.group_by("step_no").agg(
         unsettled_count=(~pl.col("is_settled")).sum().cast(pl.Int64),
+        is_world_known=pl.col("world_size").is_not_null().any(),
         absent_count=(pl.col("world_size").max().fill_null(0).cast(pl.Int64) - pl.len()).clip(lower_bound=0),
     )
     members = _named(rows.filter("is_collective")).select("step_no", "collective_group", "rank").unique()
@@ -78,4 +82,6 @@ def _expected_parts(rows: pl.DataFrame) -> pl.DataFrame:
         .agg(settled_member_count=pl.col("is_settled").sum().cast(pl.Int64))
     )
     expected = pl.col("settled_member_count") + pl.col("unsettled_count") + pl.col("absent_count")
-    return groups.join(steps, on="step_no").select("step_no", "collective_group", expected_count=expected)
+    return groups.join(steps, on="step_no").select(
+        "step_no", "collective_group", "is_world_known", expected_count=expected
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stages.stored import ERROR, Span, store, times
+from tests.unit.stages.stored import ERROR, Span, by_stage, store, times
 from tracekit.stages import update_units
 from tracekit.store import Database
 
@@ -90,7 +90,7 @@ def test_overlapping_operations_own_time_by_priority(database: Database) -> None
             step(0, 0, 100),
             span(1, 0, 0, 40, "forward"),
             span(2, 0, 30, 60, "copy"),
-            reduce(3, 0, 20, 80),
+            replace(reduce(3, 0, 20, 80), world=1),
             span(4, 0, 10, 90, "data_load"),
             span(5, 0, 0, 100, "custom"),
         ],
@@ -178,6 +178,15 @@ def test_waiting_and_transfer_of_an_incomplete_collective_are_not_split(
     assert steps(database)[0]["flags"] == "ranks_missing"
 
 
+@pytest.mark.parametrize(("world", "stage"), [(None, UNSPLIT), (1, COMM)])
+def test_one_part_alone_tells_nothing_unless_the_job_has_one_rank(
+    database: Database, world: int | None, stage: str
+) -> None:
+    """Where nobody says how many ranks there are, others may have come later and sent nothing."""
+    store(database, [replace(each, world=world) for each in (step(0, 0, 100), reduce(1, 0, 20, 80))])
+    assert by_stage(times(database, step=1, rank=0), "step") == {stage: 60, "unattributed": 40}
+
+
 def test_a_rank_that_is_in_other_groups_only_is_not_waited_for(database: Database) -> None:
     """Rank 2 finished its step with a collective of its own: it is no member of the pair (0, 1)."""
     pair = [step(0, 0, 100), step(1, 0, 100), reduce(1, 0, 20, 80), reduce(2, 1, 60, 80)]
@@ -225,7 +234,7 @@ def test_hidden_waiting_is_no_waiting(database: Database) -> None:
 def test_each_attempt_and_step_is_matched_for_itself(database: Database) -> None:
     """Sequence numbers start anew in every attempt."""
     other = [replace(each, attempt=1, trace=2) for each in (step(1, 0, 100), reduce(2, 1, 90, 95))]
-    store(database, [step(0, 0, 100), reduce(1, 0, 20, 80), *other])
+    store(database, [step(0, 0, 100), replace(reduce(1, 0, 20, 80), world=1), *other])
     assert times(database, step=1, rank=0)["step", COMM, "collective"] == 60
     assert [(unit["attempt"], unit["rank"]) for unit in steps(database)] == [(0, 0), (1, 1)]
 
