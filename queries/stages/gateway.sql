@@ -4,14 +4,15 @@
 --
 -- A trace calls a language model where a span is an engine's request, carries GenAI or
 -- OpenInference attributes, or serves a path of the OpenAI-like interfaces. All other traces are
--- left to other mappings.
+-- left to other mappings, and so are HTTP server spans that serve no such path: an application that
+-- calls a model is no gateway.
 --
 -- The own time of a GenAI client span, or of a client span below it, that waits for one remote
 -- span: before that span it is the way to the engine, after it the stream back. Without any span
 -- below, the whole call is the provider's. With several remote spans what lies between them is
 -- unexplained.
 --
--- Reads batch_spans, batch_calls, first_token_events.
+-- Reads batch_spans, batch_calls, batch_outcomes, first_token_events.
 -- Columns:
 --   span_row: the span.
 --   part: 0, the span itself; from 1, an operation inside it.
@@ -23,10 +24,11 @@
 --   source, quality: what a part rests on.
 --   vantage: gateway, or client where the call is the root of its trace.
 --   first_token_ns, last_token_ns: nanoseconds since the epoch. A stream that did not fail ends
---     with its span.
+--     with its span; of several that run in parallel (choices) no last token is known.
 --   input_tokens, output_tokens: counts.
 --   model: name of the model.
---   outcome: what the call itself says, NULL where it says nothing.
+--   outcome: what the call itself says, by its status and by why it finished; NULL where it says
+--     nothing.
 WITH
 marked AS (
     SELECT
@@ -55,7 +57,10 @@ marked AS (
                 coalesce(
                     attributes['url.path']::VARCHAR,
                     attributes['http.target']::VARCHAR,
-                    attributes['http.route']::VARCHAR
+                    attributes['http.route']::VARCHAR,
+                    attributes['url.full']::VARCHAR,
+                    attributes['http.url']::VARCHAR,
+                    name
                 ),
                 '/(chat/completions|completions|responses|messages|embeddings|generate)([?]|$)'
             ),
@@ -102,10 +107,7 @@ servers AS (
     SELECT *
     FROM in_model_traces
     WHERE name != 'llm_request' AND NOT is_call
-        AND (
-            is_http_server AND (parent_span_id IS NULL OR serves_model)
-            OR name = 'Received Proxy Server Request'
-        )
+        AND (serves_model OR name = 'Received Proxy Server Request')
 ),
 gateway_steps AS (
     SELECT
@@ -143,6 +145,9 @@ told AS (
         TRY_CAST(
             batch_spans.attributes['gen_ai.response.time_to_first_chunk'] AS DOUBLE
         ) AS first_chunk_s,
+        coalesce(
+            TRY_CAST(batch_spans.attributes['gen_ai.request.choice.count'] AS BIGINT), 1
+        ) AS choice_count,
         TRY_CAST(
             coalesce(
                 batch_spans.attributes['gen_ai.usage.input_tokens'],
@@ -165,38 +170,45 @@ told AS (
         coalesce(
             batch_spans.attributes['gen_ai.response.finish_reasons']::VARCHAR,
             batch_spans.attributes['llm.finish_reason']::VARCHAR
-        ) AS finish_reasons
+        ) AS finish_reasons,
+        CASE WHEN facing.is_call THEN batch_outcomes.outcome END AS said_outcome
     FROM facing
     INNER JOIN batch_spans USING (span_row)
+    LEFT JOIN batch_outcomes USING (span_row)
 ),
-facts AS (
+timed AS (
     SELECT
-        told.span_row,
-        CASE
-            WHEN told.is_call AND told.parent_span_id IS NULL THEN 'client'
-            ELSE 'gateway'
-        END AS vantage,
+        told.*,
         coalesce(
             first_token_events.first_token_ns,
             CASE
                 WHEN told.first_chunk_s BETWEEN 0 AND 1e9
                     THEN told.start_ns + round(told.first_chunk_s * 1e9)::BIGINT
             END
-        ) AS first_token_ns,
-        CASE
-            WHEN told.is_call AND told.status_code != 2 AND first_token_ns IS NOT NULL
-                THEN told.end_ns
-        END AS last_token_ns,
-        told.input_tokens,
-        told.output_tokens,
-        told.model,
-        CASE
-            WHEN regexp_matches(told.finish_reasons, 'abort|cancel') THEN 'aborted'
-            WHEN regexp_matches(told.finish_reasons, 'error') THEN 'failed'
-            WHEN told.finish_reasons IS NOT NULL OR told.output_tokens > 0 THEN 'ok'
-        END AS outcome
+        ) AS first_token_ns
     FROM told
     LEFT JOIN first_token_events USING (trace_id, span_id)
+),
+facts AS (
+    SELECT
+        span_row,
+        CASE WHEN is_call AND parent_span_id IS NULL THEN 'client' ELSE 'gateway' END AS vantage,
+        first_token_ns,
+        CASE
+            WHEN is_call AND status_code != 2 AND choice_count = 1 AND first_token_ns IS NOT NULL
+                THEN end_ns
+        END AS last_token_ns,
+        input_tokens,
+        output_tokens,
+        model,
+        CASE
+            WHEN regexp_matches(finish_reasons, 'abort|cancel') THEN 'aborted'
+            WHEN said_outcome != 'ok' THEN said_outcome
+            WHEN regexp_matches(finish_reasons, 'error') THEN 'failed'
+            WHEN finish_reasons IS NOT NULL OR output_tokens > 0 THEN 'ok'
+            ELSE said_outcome
+        END AS outcome
+    FROM timed
 )
 SELECT
     reached.span_row,

@@ -31,6 +31,7 @@
 --   input_tokens, output_tokens: counts.
 --   model: name of the model, where the span tells it.
 --   outcome: ok where tokens came out.
+--   request_id: id of the request; generations that run in parallel for one prompt share it.
 --   conflicts: names of the values that were not used, comma-separated.
 WITH
 reported AS (
@@ -59,6 +60,7 @@ reported AS (
             attributes['gen_ai.response.model']::VARCHAR,
             attributes['gen_ai.request.model']::VARCHAR
         ) AS model,
+        attributes['gen_ai.request.id']::VARCHAR AS request_id,
         coalesce(attributes['disagg_role']::VARCHAR = 'decode', FALSE)
         OR coalesce(
             TRY_CAST(attributes['gen_ai.latency.kv_cache_transfer_time'] AS DOUBLE) > 0, FALSE
@@ -184,6 +186,7 @@ requests AS (
         output_tokens,
         model,
         CASE WHEN output_tokens > 0 THEN 'ok' END AS outcome,
+        request_id,
         nullif(
             concat_ws(
                 ',',
@@ -223,6 +226,7 @@ SELECT
     output_tokens,
     model,
     outcome,
+    request_id,
     conflicts
 FROM requests
 UNION ALL BY NAME

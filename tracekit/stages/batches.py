@@ -14,10 +14,13 @@ from tracekit.stages.clocks import CLIENT, SERVER, doubtful_hosts
 from tracekit.stages.exporters import STEP_EXPORTERS, map_spans
 from tracekit.stages.requests import TraceBatch
 from tracekit.stages.spans import Spans
+from tracekit.stages.startup import with_requests_of_their_own
 from tracekit.stages.steps import StepBatch
 
 _PRODUCER = 4
 _CONSUMER = 5
+
+_READ_BY_MAPPINGS = {"batch_calls": "stages/batch_calls", "batch_outcomes": "stages/span_outcomes"}
 
 
 def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
@@ -46,16 +49,17 @@ def read_batch(
 ) -> TraceBatch:
     """The batch that `select_batch` selected; `host_of` is the number of the host of each resource id."""
     spans, keys = _spans(cursor, "batch_spans")
-    calls = reading("stages/batch_calls", keys=keys)
-    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_calls AS " + calls)
+    for table, query in _READ_BY_MAPPINGS.items():
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + reading(query, keys=keys))
     operations = map_spans(cursor, spans, keys=keys)
+    spans = with_requests_of_their_own(spans, operations)
     forest, skew = _forest(cursor, spans, keys, host_of)
     return TraceBatch(
         spans=spans,
         operations=operations,
         forest=forest,
         skew=skew,
-        outcomes=_outcomes(cursor, spans, keys),
+        outcomes=_outcomes(cursor, spans),
         meanings=meanings,
     )
 
@@ -128,16 +132,19 @@ def _blocking(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[s
 def _waits(cursor: duckdb.DuckDBPyConnection, spans: Spans) -> NDArray[np.int64]:
     waits_for = np.full(spans.count, NO_WAIT, dtype=np.int64)
     links = _rows(cursor, queries.text("stages/batch_waits"))
-    waits_for[spans.rows_of(links["span_row"].to_numpy())] = spans.rows_of(links["awaited_row"].to_numpy())
+    row, awaited = (spans.rows_of(links[name].to_numpy()) for name in ("span_row", "awaited_row"))
+    is_inside = spans.key[row] == spans.key[awaited]
+    waits_for[row[is_inside]] = awaited[is_inside]
     return waits_for
 
 
-def _outcomes(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[str]) -> pl.DataFrame:
+def _outcomes(cursor: duckdb.DuckDBPyConnection, spans: Spans) -> pl.DataFrame:
     """Outcomes that spans tell which may be the primary root of their trace."""
     is_top = spans.parent < 0
     has_top = np.bincount(spans.key, weights=is_top) > 0
     candidates = np.flatnonzero(is_top | ~has_top[spans.key])
-    cursor.register("batch_roots", pl.DataFrame({"span_row": spans.span_row[candidates]}))
-    outcomes = _rows(cursor, reading("stages/root_outcomes", keys=keys))
-    cursor.unregister("batch_roots")
-    return outcomes.select(pl.Series("row", spans.rows_of(outcomes["span_row"].to_numpy())), "outcome")
+    said = _rows(cursor, "SELECT span_row, outcome FROM batch_outcomes")
+    is_candidate = np.zeros(spans.count, dtype=np.bool_)
+    is_candidate[candidates] = True
+    row = spans.rows_of(said["span_row"].to_numpy())
+    return said.select(pl.Series("row", row), "outcome").filter(pl.Series(is_candidate[row]))

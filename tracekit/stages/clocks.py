@@ -19,7 +19,7 @@ def doubtful_hosts(spans: Spans, host: NDArray[np.int32]) -> NDArray[np.int32]:
     client on another host waits keep their hosts. The numbers are distinct for each trace, so that what is
     estimated for one does not depend on which others share the batch.
     """
-    doubtful = np.zeros(int(spans.key[-1]) + 1 if spans.count else 0, dtype=bool)
+    doubtful = np.zeros(int(spans.key.max()) + 1 if spans.count else 0, dtype=bool)
     doubtful[spans.key[_contradicting(spans, host)]] = True
     chosen = np.flatnonzero(doubtful[spans.key] & (host != UNKNOWN_HOST))
     result = np.full(spans.count, UNKNOWN_HOST, dtype=np.int32)

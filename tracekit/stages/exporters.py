@@ -14,7 +14,7 @@ from tracekit.stages.attributes import reading
 from tracekit.stages.codes import Codes
 from tracekit.stages.spans import Spans
 
-EXPORTERS = ("own", "vllm", "gateway", "generic")
+EXPORTERS = ("own", "retry", "vllm", "gateway", "generic")
 """The mappings of traces, in order of precedence: `queries/stages/<name>.sql`."""
 
 STEP_EXPORTERS = ("own", "unlabelled")
@@ -35,6 +35,7 @@ _FACTS = {
     "output_tokens": pl.Int64,
     "model": pl.String,
     "outcome": pl.String,
+    "request_id": pl.String,
     "conflicts": pl.String,
 }
 _PARTS = {
@@ -108,11 +109,15 @@ class _Mapping:
             self._codes.code(name)
         self._stage = np.full(spans.count, _UNKNOWN, dtype=np.int32)
         self._operation = np.full(spans.count, _UNKNOWN, dtype=np.int32)
+        self._is_told = np.zeros(spans.count, dtype=np.bool_)
         self._parts: list[pl.DataFrame] = []
         self._facts: list[pl.DataFrame] = []
 
     def add(self, rows: pa.Table) -> None:
-        """Take over what is said about spans that no earlier mapping knows."""
+        """Take over the stages of spans that no earlier mapping knows, and facts that none has told.
+
+        Who names the stage of a span need not know what it tells about its request.
+        """
         if not rows.num_rows:
             return
         at = self._spans.rows_of(rows["span_row"].to_numpy())
@@ -123,7 +128,7 @@ class _Mapping:
             self._add_parts(rows, at, np.flatnonzero(is_free & ~is_span), stage, operation)
         if "vantage" in rows.column_names:
             is_telling = rows["vantage"].is_valid().to_numpy()
-            self._add_facts(rows, at, np.flatnonzero(is_free & is_span & is_telling))
+            self._add_facts(rows, at, np.flatnonzero(~self._is_told[at] & is_span & is_telling))
         chosen = is_free & is_span
         self._stage[at[chosen]] = stage[chosen]
         self._operation[at[chosen]] = operation[chosen]
@@ -160,6 +165,7 @@ class _Mapping:
         columns = [name for name in _FACTS if name in rows.column_names]
         frame = pl.DataFrame(rows.select(columns).take(pa.array(chosen)))
         known = [pl.col(name).cast(_FACTS[name]) for name in columns]
+        self._is_told[at[chosen]] = True
         self._facts.append(frame.select(pl.Series("row", at[chosen]), *known))
 
     def operations(self) -> Operations:

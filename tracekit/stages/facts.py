@@ -38,6 +38,7 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partiti
         keys.join(_first_tokens(told), on="key", how="left")
         .join(_engines(told), on="key", how="left")
         .join(_facing(told), on="key", how="left")
+        .join(_call_outcomes(told), on="key", how="left")
         .join(_conflicts(told), on="key", how="left")
     )
     return _checked(_decided(joined.sort("key")))
@@ -71,6 +72,9 @@ def _without_facts(keys: pl.DataFrame) -> pl.DataFrame:
 def _on_root_clock(facts: pl.DataFrame, division: Partition) -> pl.DataFrame:
     row = facts["row"].to_numpy()
     return facts.with_columns(
+        pl.Series("parent_row", division.effective_parent[row]),
+        pl.Series("start_ns", division.start_ns[row]),
+        pl.Series("end_ns", division.end_ns[row]),
         pl.col("first_token_ns", "last_token_ns") + pl.Series(division.shift_ns[row]),
         pl.Series("key", division.key[row]),
         pl.Series("depth", division.depth[row]),
@@ -90,43 +94,81 @@ def _first_tokens(told: pl.DataFrame) -> pl.DataFrame:
 
 
 def _engines(told: pl.DataFrame) -> pl.DataFrame:
-    engines = told.filter(pl.col("vantage") == "engine")
+    """Where several generations run, none has the last token: what they made together took no single time.
+
+    Those of one prompt share its id and its tokens.
+    """
+    engines = told.filter(pl.col("vantage") == "engine").with_columns(
+        is_own_prompt=pl.col("request_id").is_null()
+        | pl.struct("key", "request_id", "input_tokens").is_first_distinct()
+    )
+    generations = pl.col("last_token_ns").count()
     return engines.group_by("key").agg(
         engine_count=pl.len(),
-        engine_last_ns=pl.when(pl.len() == 1).then(pl.col("last_token_ns").first()),
+        generation_count=generations,
+        engine_last_ns=pl.when(generations == 1).then(pl.col("last_token_ns").max()),
         engine_model=pl.col("model").drop_nulls().first(),
         engine_outcome=pl.col("outcome").drop_nulls().first(),
-        engine_input_tokens=_sum_of_known("input_tokens"),
-        engine_output_tokens=_sum_of_known("output_tokens"),
+        engine_input_tokens=_sum_of_known(pl.col("input_tokens").filter("is_own_prompt")),
+        engine_output_tokens=_sum_of_known(pl.col("output_tokens")),
     )
 
 
-def _sum_of_known(column: str) -> pl.Expr:
-    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum())
+def _sum_of_known(values: pl.Expr) -> pl.Expr:
+    return pl.when(values.is_not_null().any()).then(values.sum())
 
 
 def _facing(told: pl.DataFrame) -> pl.DataFrame:
     """The layers before the engine: where calls nest, the outermost one that counts tokens counts them."""
     facing = told.filter(pl.col("vantage") != "engine")
-    counting = pl.col("depth") == pl.col("depth").filter(pl.col("output_tokens").is_not_null()).min()
     return facing.group_by("key").agg(
         facing_from=pl.col("vantage").first(),
         facing_last_ns=pl.when(pl.col("last_token_ns").count() == 1).then(
             pl.col("last_token_ns").drop_nulls().first()
         ),
         facing_model=pl.col("model").drop_nulls().first(),
-        facing_outcome=pl.when(pl.col("outcome").count() == 1).then(pl.col("outcome").drop_nulls().first()),
-        facing_input_tokens=pl.col("input_tokens").filter(counting).sum(),
-        facing_output_tokens=pl.when(pl.col("output_tokens").count() > 0).then(
-            pl.col("output_tokens").filter(counting).sum()
-        ),
+        facing_input_tokens=_counted_outermost("input_tokens"),
+        facing_output_tokens=_counted_outermost("output_tokens"),
+    )
+
+
+def _counted_outermost(column: str) -> pl.Expr:
+    outermost = pl.col("depth").filter(pl.col(column).is_not_null()).min()
+    return _sum_of_known(pl.col(column).filter(pl.col("depth") == outermost))
+
+
+def _call_outcomes(told: pl.DataFrame) -> pl.DataFrame:
+    """How the calls of a key ended together: the last of the bad ends that counts, else ok where one is told.
+
+    A bad end does not count where the call was repeated: a later call under the same span did not end badly.
+    Nor does it where the call that it was made for says that it ended well.
+    """
+    calls = told.filter(pl.col("vantage") != "engine")
+    is_bad = pl.col("outcome").is_in(_BAD).fill_null(False)
+    held = calls.filter(pl.col("parent_row") >= 0)
+    repeated = held.filter(~is_bad).group_by("parent_row").agg(repeated_ns=pl.col("start_ns").max())
+    answered = calls.filter(pl.col("outcome") == "ok").select(parent_row="row", is_answered=pl.lit(True))
+    bad = calls.filter(is_bad).join(repeated, on="parent_row", how="left")
+    counting = bad.join(answered, on="parent_row", how="left").filter(
+        ~(pl.col("repeated_ns") >= pl.col("end_ns")).fill_null(False) & pl.col("is_answered").is_null()
+    )
+    ended_badly = counting.sort("key", "start_ns", "tiebreak").group_by("key").agg(pl.col("outcome").last())
+    ended_well = answered.select(row="parent_row").join(calls, on="row").select("key", "outcome")
+    return (
+        pl.concat([ended_badly, ended_well])
+        .unique("key", keep="first", maintain_order=True)
+        .rename({"outcome": "call_outcome"})
     )
 
 
 def _decided(joined: pl.DataFrame) -> pl.DataFrame:
-    """One value of each fact from the layers that tell it."""
-    call_outcome = pl.col("facing_outcome")
-    is_call = pl.col("engine_count").is_not_null() | pl.col("facing_from").is_not_null()
+    """One value of each fact from the layers that tell it.
+
+    Where nobody tells how a request ended and no span failed, it is ok, like that of any service. Only where
+    an engine had it and tells of no token is the outcome unknown.
+    """
+    has_one_stream = pl.col("generation_count").fill_null(0) <= 1
+    call_outcome = pl.col("call_outcome")
     return joined.with_columns(
         outcome=pl.when(pl.col("root_outcome").is_in(_BAD))
         .then("root_outcome")
@@ -137,7 +179,7 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
                 "root_outcome",
                 call_outcome,
                 "engine_outcome",
-                pl.when(is_call).then(pl.lit("unknown")).otherwise(pl.lit("ok")),
+                pl.when(pl.col("engine_count").is_not_null()).then(pl.lit("unknown")).otherwise(pl.lit("ok")),
             )
         ),
         vantage=pl.coalesce(
@@ -153,7 +195,10 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
         | (pl.col("engine_count") > 1).fill_null(False),
         conflicts=pl.col("conflicts").fill_null(pl.lit([], dtype=pl.List(pl.String))),
     ).with_columns(
-        last_token_ns=pl.coalesce("engine_last_ns", pl.when(pl.col("outcome") == "ok").then("facing_last_ns"))
+        last_token_ns=pl.coalesce(
+            "engine_last_ns",
+            pl.when((pl.col("outcome") == "ok") & has_one_stream).then("facing_last_ns"),
+        )
     )
 
 

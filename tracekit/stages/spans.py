@@ -49,7 +49,7 @@ class SpanNumbers:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Spans of many keys (traces, or steps), one row each, sorted by key and span id.
+    """Spans of many keys (traces, or steps), one row each, sorted by the key they came with and span id.
 
     Columns
     -------

@@ -1,0 +1,61 @@
+"""Attempts that failed and were repeated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.stages.stored import CLIENT, ERROR, SERVER, Span, store, times
+from tracekit.store import Database
+
+ROOT = Span(1, 0, 100, "job", service="shop")
+FAILED = Span(2, 10, 30, "call", parent=1, kind=CLIENT, status=ERROR, service="shop")
+AGAIN = Span(3, 40, 90, "call", parent=1, kind=CLIENT, service="shop")
+
+
+def test_the_failed_attempt_and_the_time_to_the_next_are_retry(database: Database) -> None:
+    """So is what ran below it; the attempt that succeeds keeps its stage."""
+    below = Span(4, 12, 25, "serve", parent=2, kind=SERVER, service="cart")
+    store(database, [ROOT, FAILED, below, AGAIN])
+    assert times(database) == {
+        ("e2e", "shop:job", "job"): 20,
+        ("e2e", "retry", "call"): 7,
+        ("e2e", "retry", "serve"): 13,
+        ("e2e", "retry", "call/backoff"): 10,
+        ("e2e", "shop:call", "call"): 50,
+    }
+
+
+def test_every_failed_attempt_but_the_last_is_retry(database: Database) -> None:
+    """Whoever gives up ends with an attempt that was not repeated."""
+    third = replace(AGAIN, id=4, start=92, end=95, status=ERROR)
+    store(database, [ROOT, FAILED, replace(AGAIN, status=ERROR), third])
+    assert times(database) == {
+        ("e2e", "shop:job", "job"): 15,
+        ("e2e", "retry", "call"): 70,
+        ("e2e", "retry", "call/backoff"): 12,
+        ("e2e", "shop:call", "call"): 3,
+    }
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(AGAIN, name="other"),
+        replace(AGAIN, kind=SERVER),
+        replace(AGAIN, start=20),
+        replace(AGAIN, parent=0),
+    ],
+)
+def test_only_the_same_operation_after_it_repeats_an_attempt(database: Database, other: Span) -> None:
+    """Not another name or kind, nothing that ran beside it, nothing elsewhere."""
+    store(database, [ROOT, FAILED, other])
+    assert not {stage for _, stage, _ in times(database)} & {"retry"}
+
+
+def test_other_work_between_two_attempts_is_no_retry(database: Database) -> None:
+    """Only the parent's own time there belongs to the repetition."""
+    store(database, [ROOT, FAILED, Span(4, 32, 38, "log", parent=1, service="shop"), AGAIN])
+    found = times(database)
+    assert (found["e2e", "retry", "call/backoff"], found["e2e", "shop:log", "log"]) == (4, 6)
