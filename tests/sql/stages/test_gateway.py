@@ -218,6 +218,35 @@ def test_a_trace_that_calls_no_model_is_left_to_the_generic_mapping(database: Da
     assert {stage for _, stage, _ in times(database)} == {"gw:GET /cart", "gw:auth"}
 
 
+def test_an_application_that_calls_a_model_is_no_gateway(database: Database) -> None:
+    """Its HTTP root serves a path of its own and keeps its own stage; the call is found all the same."""
+    app = replace(ROOT, name="POST /ask", service="rag", attributes=HTTP | {"url.path": "/ask"})
+    store(database, [app, replace(CALL, service="rag")])
+    assert times(database) == {
+        ("ttft", "rag:POST /ask", "POST /ask"): 5 * MS,
+        ("ttft", "upstream", "chat large"): 58 * MS,
+        ("decode", "upstream", "chat large"): 36 * MS,
+        ("after", "rag:POST /ask", "POST /ask"): 1 * MS,
+    }
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"http.target": "/v1/chat/completions?stream=true"},
+        {"http.route": "/v1/messages"},
+        {"url.full": "http://gw:8000/v1/embeddings"},
+        {"http.url": "http://gw:8000/generate?n=1"},
+        {},
+    ],
+)
+def test_a_server_of_a_models_path_is_a_gateway(database: Database, told: dict[str, str]) -> None:
+    """By whichever attribute names the path, else by the name of the span."""
+    attributes = {"http.request.method": "POST"} | told
+    store(database, [replace(ROOT, attributes=attributes), CALL])
+    assert by_stage(times(database), "ttft")["gw.ingress"] == 5 * MS
+
+
 def test_an_openinference_span_is_a_call(database: Database) -> None:
     """OpenInference marks calls by its own key and names tokens otherwise."""
     attributes = {

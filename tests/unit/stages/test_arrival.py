@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.stages.stored import CLIENT, CONSUMER, INTERNAL, PRODUCER, SERVER, Span, store
+from tests.unit.stages.stored import CLIENT, CONSUMER, ERROR, INTERNAL, PRODUCER, SERVER, Span, store
 from tracekit.stages import update_units
 from tracekit.store import Database
 
@@ -40,11 +40,13 @@ KINDS = [
     {"kind": CONSUMER},
     {"attributes": {"tracekit.async": True}},
     {"attributes": {"tracekit.stage": "gw.auth"}},
+    {"kind": CLIENT, "status": ERROR},
+    {"name": "Load model", "scope": "vllm.worker"},
 ]
 
 
 def spans_of_requests() -> st.SearchStrategy[list[Span]]:
-    """Dirty traces: absent parents, cycles, several roots, spans that end before they start."""
+    """Dirty traces: absent parents, cycles, several roots, ends before starts, failures, start-up."""
     span = st.builds(
         lambda trace, id, parent, start, length, service, host, shape: Span(
             id, start, start + length, parent=parent, trace=trace, service=service, host=host, **shape
