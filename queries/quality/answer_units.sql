@@ -8,19 +8,86 @@
 --   orphan_ns: time covered by spans whose parent is missing.
 --   outside_ns: time of spans that lies outside their parents and was cut off.
 --   post_root_ns: time of spans after their root had ended.
+--   unattributed_ns: time that no span or attribute explains.
 --   shift_ns: clock corrections, summed.
+--   shifted_count: units with a clock correction.
 --   incomplete_count: units with spans whose parent is missing.
 --   conflict_count: units with impossible values that were not used.
+--   extra_root_count: units with further root spans, whose time is not looked at.
+--   unknown_outcome_count: units whose outcome is unknown.
 --   vantage_count: number of different vantage points that the units were seen from.
+--   step_count: training steps that the units are parts of, as far as the size of their world is known.
+--   missing_rank_count: those of them that lack ranks of their world.
+WITH
+entering AS (
+    SELECT units.*
+    FROM base.units
+    SEMI JOIN (SELECT unit_id FROM tail_units WHERE left_out IS NULL) AS chosen USING (unit_id)
+),
+unexplained AS (
+    SELECT coalesce(sum(self_ns), 0)::BIGINT AS unattributed_ns
+    FROM base.unit_stages
+    SEMI JOIN entering USING (unit_id)
+    WHERE stage = 'unattributed'
+),
+worlds AS (
+    SELECT
+        job_id,
+        attempt,
+        max(world_size) AS world_size
+    FROM base.resources
+    WHERE job_id IS NOT NULL AND world_size IS NOT NULL
+    GROUP BY ALL
+),
+steps AS (
+    SELECT
+        job_id,
+        attempt,
+        step,
+        count(DISTINCT rank) AS rank_count
+    FROM base.units
+    SEMI JOIN (SELECT job_id, attempt, step FROM entering WHERE kind = 'step') AS looked_at
+        USING (job_id, attempt, step)
+    WHERE kind = 'step'
+    GROUP BY ALL
+),
+step_sums AS (
+    SELECT
+        count(*) AS step_count,
+        count(*) FILTER (WHERE steps.rank_count < worlds.world_size) AS missing_rank_count
+    FROM steps
+    INNER JOIN worlds USING (job_id, attempt)
+),
+unit_sums AS (
+    SELECT
+        count(*) AS unit_count,
+        coalesce(sum(end_ns - start_ns), 0)::BIGINT AS wall_ns,
+        coalesce(sum(orphan_ns), 0)::BIGINT AS orphan_ns,
+        coalesce(sum(outside_ns), 0)::BIGINT AS outside_ns,
+        coalesce(sum(post_root_ns), 0)::BIGINT AS post_root_ns,
+        coalesce(sum(shift_ns), 0)::BIGINT AS shift_ns,
+        count(*) FILTER (WHERE shift_ns != 0) AS shifted_count,
+        count(*) FILTER (WHERE orphan_count > 0) AS incomplete_count,
+        count(*) FILTER (WHERE conflict_count > 0) AS conflict_count,
+        count(*) FILTER (WHERE flags LIKE '%extra_roots%') AS extra_root_count,
+        count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcome_count,
+        count(DISTINCT vantage) AS vantage_count
+    FROM entering
+)
 SELECT
-    count(*) AS unit_count,
-    coalesce(sum(units.end_ns - units.start_ns), 0)::BIGINT AS wall_ns,
-    coalesce(sum(units.orphan_ns), 0)::BIGINT AS orphan_ns,
-    coalesce(sum(units.outside_ns), 0)::BIGINT AS outside_ns,
-    coalesce(sum(units.post_root_ns), 0)::BIGINT AS post_root_ns,
-    coalesce(sum(units.shift_ns), 0)::BIGINT AS shift_ns,
-    count(*) FILTER (WHERE units.orphan_count > 0) AS incomplete_count,
-    count(*) FILTER (WHERE units.conflict_count > 0) AS conflict_count,
-    count(DISTINCT units.vantage) AS vantage_count
-FROM base.units
-SEMI JOIN (SELECT unit_id FROM tail_units WHERE left_out IS NULL) AS entering USING (unit_id)
+    unit_sums.unit_count,
+    unit_sums.wall_ns,
+    unit_sums.orphan_ns,
+    unit_sums.outside_ns,
+    unit_sums.post_root_ns,
+    unexplained.unattributed_ns,
+    unit_sums.shift_ns,
+    unit_sums.shifted_count,
+    unit_sums.incomplete_count,
+    unit_sums.conflict_count,
+    unit_sums.extra_root_count,
+    unit_sums.unknown_outcome_count,
+    unit_sums.vantage_count,
+    step_sums.step_count,
+    step_sums.missing_rank_count
+FROM unit_sums, unexplained, step_sums

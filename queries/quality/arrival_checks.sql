@@ -1,5 +1,8 @@
 -- What was refused, set aside or known already when records arrived, one row a check.
 --
+-- Parameters:
+--   $signal: only what concerns this signal (traces, metrics, logs) or may, because the signal is unknown; NULL
+--     for all.
 -- Columns:
 --   check_name: `duplicates`, `failed_files`, `rejected:<reason>` or `note:<reason>`.
 --   finding_count: records, or files, that it was found in.
@@ -18,6 +21,7 @@ reasons AS (
         CASE WHEN kind = 'note' THEN 'note:' ELSE 'rejected:' END || reason AS check_name,
         sum(record_count) AS finding_count
     FROM base.ingest_rejects
+    WHERE $signal IS NULL OR signal IS NULL OR signal = $signal
     GROUP BY ALL
 )
 SELECT

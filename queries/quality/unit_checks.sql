@@ -15,7 +15,10 @@ sums AS (
         coalesce(sum(post_root_ns), 0) AS post_root_ns,
         count(*) FILTER (WHERE conflict_count > 0) AS conflicting_units,
         count(*) FILTER (WHERE shift_ns != 0) AS shifted_units,
-        count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcomes
+        count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcomes,
+        count(*) FILTER (WHERE flags LIKE '%extra_roots%') AS extra_roots,
+        count(*) FILTER (WHERE flags LIKE '%several_calls%') AS several_calls,
+        count(*) FILTER (WHERE regexp_matches(flags, '(^|,)async(,|$)')) AS asynchronous_units
     FROM base.units
 ),
 unattributed AS (
@@ -38,6 +41,9 @@ FROM
             ('unattributed_ns', unattributed_ns, wall_ns),
             ('conflicting_units', conflicting_units, units),
             ('shifted_units', shifted_units, units),
-            ('unknown_outcomes', unknown_outcomes, units)
+            ('unknown_outcomes', unknown_outcomes, units),
+            ('extra_roots', extra_roots, units),
+            ('several_calls', several_calls, units),
+            ('asynchronous_units', asynchronous_units, units)
     ) AS checks (check_name, finding_count, total_count)
 ORDER BY checks.check_name

@@ -18,7 +18,7 @@ NAMES = [name for topic in ("tail", "quality", "stragglers") for name in queries
 VALUES: dict[str, object] = {
     "metric": "ttft", "outcome": "ok", "class_limit": 2, "stages": ["eng.queue"], "limit": 1,
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
-    "future_tolerance_ns": 1, "past_tolerance_ns": 1,
+    "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ class Request:
     outside_ns: int = 0
     conflict_count: int = 0
     calls: int = 1
+    flags: str | None = None
 
     def window_ns(self, window: str) -> int:
         """Duration of a window."""
@@ -93,6 +94,7 @@ def _request_row(number: int, request: Request) -> dict[str, Any]:
         "orphan_ns": request.orphan_ns,
         "outside_ns": request.outside_ns,
         "conflict_count": request.conflict_count,
+        "flags": request.flags,
     }
 
 
@@ -114,13 +116,13 @@ def _step_row(number: int, step: Step) -> dict[str, Any]:
 def _unit_row(number: int) -> dict[str, Any]:
     absent = (
         "trace_id", "root_span_id", "job_id", "attempt", "step", "rank", "service_name", "model",
-        "first_token_ns", "last_token_ns", "input_tokens", "output_tokens", "attributes",
+        "first_token_ns", "last_token_ns", "input_tokens", "output_tokens", "attributes", "flags",
     )  # fmt: skip
     zero = (
         "start_ns", "end_ns", "span_count", "orphan_count", "orphan_ns", "outside_count", "outside_ns",
         "post_root_ns", "shift_ns", "conflict_count",
     )  # fmt: skip
-    text = {"kind": "", "name": "", "outcome": "ok", "vantage": "gateway", "flags": ""}
+    text = {"kind": "", "name": "", "outcome": "ok", "vantage": "gateway"}
     return {"unit_id": number} | dict.fromkeys(absent) | dict.fromkeys(zero, 0) | text
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from tests.unit.analysis.rows import Request, Step
 from tracekit.analysis import quality
-from tracekit.analysis.quality import CHECKS, QualityAnswer
+from tracekit.analysis.checks import CHECKS
+from tracekit.analysis.quality import QualityAnswer
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]
@@ -114,7 +115,17 @@ def test_refused_records_are_listed_by_reason(database: Database) -> None:
     answer = quality(database)
     assert _found(answer, "rejected:time_zero") == ("warning", 10, 100)
     assert _found(answer, "note:duplicate_attribute_key") == ("warning", 3, 100)
-    assert "records were refused: time_zero" in answer.summary
+    assert "records were refused: the time is 0 or missing (time_zero)" in answer.summary
+
+
+def test_what_the_partition_noticed_is_counted(store: Write) -> None:
+    """Further roots lose time and are a warning; several calls and unawaited spans are only said."""
+    flags = ["extra_roots", "several_calls,async", "conflict:queue", None]
+    answer = quality(store([Request([("ttft", "eng.queue", 100)], flags=flag) for flag in flags]))
+    assert _found(answer, "extra_roots") == ("warning", 1, 4)
+    assert _found(answer, "several_calls") == ("note", 1, 4)
+    assert _found(answer, "asynchronous_units") == ("note", 1, 4)
+    assert answer.verdict == "usable"
 
 
 def test_every_look_statement_runs(database: Database) -> None:

@@ -342,7 +342,7 @@ def test_damaged_traces_are_refused(store: Write) -> None:
 def test_conflicts_are_named_in_the_evidence(store: Write) -> None:
     """Units with impossible values make the answer usable, not good, and say why."""
     units = [
-        Request([("ttft", "eng.queue", 100 + number)], start_ns=number, conflict_count=1)
+        Request([("ttft", "eng.queue", 100 + number)], start_ns=number, conflict_count=int(number < 10))
         for number in range(100)
     ]
     evidence = tail(store(units), "ttft").evidence
