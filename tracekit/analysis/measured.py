@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,11 +17,17 @@ from tracekit.errors import QueryError
 
 Metric = Literal["ttft", "tpot", "e2e", "step"]
 
+OUTCOMES = ("ok", "failed", "aborted", "rejected", "invalid", "unknown")
+"""How units end."""
+
 SELECTION, BASELINE = 0, 1
 """Sides of a comparison: the selection, and the baseline selection where there is one."""
 
 CLASS_LIMIT = 255
 """Classes of units that stay apart; rarer ones are one class together, shown as such."""
+
+
+_UNKNOWN_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,19 @@ def _create_selection(cursor: duckdb.DuckDBPyConnection, *, where: str | None, b
     try:
         cursor.execute(f"CREATE OR REPLACE TEMP VIEW tail_selection AS {' UNION ALL '.join(parts)}")
     except duckdb.Error as error:
-        raise QueryError(f"a condition does not fit the view `units`: {error}") from error
+        hint = _attribute_hint(cursor, str(error))
+        raise QueryError(f"a condition does not fit the view `units`: {error}{hint}") from error
+
+
+def _attribute_hint(cursor: duckdb.DuckDBPyConnection, message: str) -> str:
+    """How to write a column that DuckDB does not know where units have an attribute of its name."""
+    unknown = _UNKNOWN_COLUMN.search(message)
+    if unknown is None:
+        return ""
+    name = unknown[1]
+    found = cursor.execute(queries.text("tail/attribute_exists"), {"attribute": name}).fetchall()[0][0]
+    quoted = name.replace("'", "''")
+    return f"\nUnits have an attribute of this name: write attributes['{quoted}']" if found else ""
 
 
 def create_table(

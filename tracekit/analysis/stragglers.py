@@ -106,7 +106,9 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
         waited_ns=waited_ns,
         jitter_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
         verdict=verdict,
-        summary=_summary(verdict, culprits, jobs, judged),
+        summary=_nothing(database, job)
+        if verdict == "no_steps"
+        else _summary(verdict, culprits, jobs, judged),
         evidence=judged,
     )
 
@@ -180,12 +182,20 @@ def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame) -
     return "stragglers" if len(culprits) else "no_stragglers"
 
 
+def _nothing(database: Database, job: str | None) -> str:
+    """What there is instead of the job that was asked for."""
+    known = database.query("stragglers/jobs", job=None)["job_id"].to_list() if job is not None else []
+    if not known:
+        return "The store holds no training steps."
+    return f"The store holds no steps of job {job!r}; there are steps of {', '.join(map(repr, known))}."
+
+
 def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame, judged: Evidence) -> str:
     match verdict:
         case "refused":
             return f"No conclusion, because the data cannot bear one: {judged.reasons[0]}."
         case "no_steps":
-            return "The store holds no training steps."
+            return ""
         case "too_few_steps":
             longest = max(jobs["step_count"].to_list())
             return f"The longest job has {longest} steps, {MINIMUM_STEPS} are needed for a reference."

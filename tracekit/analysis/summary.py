@@ -10,6 +10,7 @@ import polars as pl
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.durations import duration_text
 from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES
+from tracekit.analysis.measured import BASELINE, SELECTION
 from tracekit.analysis.split import WAITING_STAGE
 from tracekit.analysis.tail_answer import TailAnswer, Verdict
 from tracekit.analysis.verdict import is_mix, lacks_counterparts, larger_work, verdict_of
@@ -59,9 +60,7 @@ def _words(stage: str, charged: pl.DataFrame) -> str:
 
 def _summary(answer: TailAnswer, verdict: Verdict) -> str:
     if verdict == "no_units":
-        side = "selection" if not answer.tail_count else "baseline"
-        left_out = int(answer.left_out["unit_count"].sum())
-        return f"The {side} holds no {answer.unit} with {answer.metric}; {left_out:,} were left out."
+        return _nothing_sentence(answer)
     if verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     sentences = [_statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
@@ -69,6 +68,23 @@ def _summary(answer: TailAnswer, verdict: Verdict) -> str:
     # A few units say less than the middle of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
     return " ".join(sentence for sentence in ordered if sentence)
+
+
+def _nothing_sentence(answer: TailAnswer) -> str:
+    """Why there is nothing to compare, and what to do about it."""
+    if not answer.stored_count:
+        return f"The store holds no {answer.unit}s; read some with `tracekit ingest`."
+    is_selection = not answer.count
+    side, option, condition = (
+        ("selection", "where", answer.where) if is_selection else ("baseline", "baseline", answer.baseline)
+    )
+    left_out = answer.left_out.filter(side=SELECTION if is_selection else BASELINE)
+    if len(left_out):
+        reasons = ", ".join(f"{count:,} {reason}" for _, reason, count in left_out.iter_rows())
+        other = f"; outcome {answer.outcome!r} was asked for, `any` takes all" if "outcome" in reasons else ""
+        return f"No {answer.unit} of the {side} has what was asked for. Left out: {reasons}{other}."
+    stored = _units(answer.stored_count, answer)
+    return f"The {option} condition {condition!r} matches none of the {stored} in the store."
 
 
 def _statement(answer: TailAnswer) -> str:

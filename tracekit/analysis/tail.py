@@ -24,7 +24,7 @@ from tracekit.analysis.cohorts import (
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES, Judgement, judge
-from tracekit.analysis.measured import MeasuredUnits, Metric, band, rows, select_units
+from tracekit.analysis.measured import OUTCOMES, MeasuredUnits, Metric, band, rows, select_units
 from tracekit.analysis.size import SIZE_SCHEMA, size_frame
 from tracekit.analysis.summary import concluded
 from tracekit.analysis.tail_answer import TailAnswer
@@ -73,7 +73,7 @@ def tail(
         SQL condition selects other units, and the tail of the selection is compared with the tail of those at
         the same quantile: what changed. Then `levels` also holds the middle of the one against that of the
         other.
-    outcome: outcome that units must have (`ok`), or `any`.
+    outcome: one of `OUTCOMES` that units must have, or `any`.
 
     Chance is judged by windows where the baseline selection holds at least 20 that are as long as the
     selection and hold about as many units, and else by blocks of time that are long enough to be independent.
@@ -81,7 +81,7 @@ def tail(
     Raises `UsageError` for a bad option, `QueryError` for a condition that DuckDB refuses, and
     `InsufficientDataError` where the stored stages contradict the durations.
     """
-    _check(metric, quantile)
+    _check(metric, quantile, outcome)
     with closing(database.cursor()) as cursor:
         baseline_condition = None if baseline == "body" else baseline
         sides = select_units(cursor, metric, where=where, baseline=baseline_condition, outcome=outcome)
@@ -109,11 +109,13 @@ def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
     return 0.0
 
 
-def _check(metric: str, quantile: float | None) -> None:
+def _check(metric: str, quantile: float | None, outcome: str) -> None:
     if metric not in get_args(Metric):
         raise UsageError(f"metric {metric!r} is unknown; use one of {', '.join(get_args(Metric))}")
     if quantile is not None and not 0 <= quantile < 1:
         raise UsageError(f"quantile {quantile} is not in [0, 1); use for example 0.99")
+    if outcome not in (*OUTCOMES, "any"):
+        raise UsageError(f"outcome {outcome!r} is unknown; use one of {', '.join(OUTCOMES)}, or any")
 
 
 def _comparison(sides: list[MeasuredUnits], baseline: str, *, quantile: float) -> _Comparison:
@@ -148,6 +150,7 @@ def _answer(
         "threshold_ns": _threshold(cohorts[TAIL]),
         "baseline_threshold_ns": _threshold(cohorts[REFERENCE]),
         "clock_resolution_ns": clock_resolution_ns(sides),
+        "stored_count": rows(cursor, "tail/stored_count", {"metric": metric}).item(),
         "left_out": left_out,
         "evidence": evidence(cursor, left_out),
     }

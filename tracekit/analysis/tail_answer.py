@@ -48,6 +48,7 @@ class TailAnswer:
     quantile, where, baseline, outcome: the question. quantile_asked: None where the quantile was chosen.
     comparison: `body` (the tail against the middle of the same units) or `selection` (the tail of the
         selection against that of the baseline selection at the same quantile; 0 compares all with all).
+    stored_count: units of this kind in the store.
     count, baseline_selection_count: units of the two selections that entered.
     tail_count, baseline_count: units that are compared; threshold_ns, baseline_threshold_ns: their quantiles.
     excess_ns, low_ns, high_ns, significant: the excess with its 95 % interval; None where there is none.
@@ -75,6 +76,7 @@ class TailAnswer:
     baseline: str
     outcome: str
     comparison: Literal["body", "selection"]
+    stored_count: int
     count: int
     baseline_selection_count: int
     tail_count: int

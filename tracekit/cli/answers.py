@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
+from tracekit.analysis.measured import OUTCOMES
 from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
 
@@ -32,11 +33,12 @@ CHECK_FAILED_EXIT_CODE = 3
     metavar="SQL|body",
     default="body",
     show_default=True,
-    help="What to compare with: the middle (p40 to p60) of the same units, or a condition that selects others.",
+    help="What to compare with: the middle (p40 to p60) of the same units, or a condition for others.",
 )
 @click.option(
-    "--outcome", default="ok", show_default=True, help="Which outcome the units have; `any` for all."
-)
+    "--outcome", default="ok", show_default=True, type=click.Choice([*OUTCOMES, "any"]),
+    help="Which outcome the units have; `any` for all.",
+)  # fmt: skip
 @database_option
 @output_options
 def tail(

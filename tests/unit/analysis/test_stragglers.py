@@ -108,7 +108,9 @@ def test_only_the_asked_job_is_looked_at(store: Write) -> None:
     """A job that is not there has no steps, whatever characters its name has."""
     database = store(_steps(60, {(step, 2): 150 * MS for step in range(20, 30)}))
     assert stragglers(database, job="job").verdict == "stragglers"
-    assert stragglers(database, job="o'neil").verdict == "no_steps"
+    absent = stragglers(database, job="o'neil")
+    assert absent.verdict == "no_steps"
+    assert absent.summary == "The store holds no steps of job \"o'neil\"; there are steps of 'job'."
 
 
 def test_an_empty_store_has_no_steps(database: Database) -> None:

@@ -384,6 +384,11 @@ def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
     [
         ({"metric": "latency"}, UsageError, "metric 'latency' is unknown"),
         ({"metric": "ttft", "quantile": 1.0}, UsageError, "not in"),
+        (
+            {"metric": "ttft", "outcome": "okay"},
+            UsageError,
+            "outcome 'okay' is unknown; use one of ok, failed",
+        ),
         ({"metric": "ttft", "where": "no_such_column = 1"}, QueryError, "no_such_column"),
         ({"metric": "ttft", "where": "model ="}, QueryError, "not a SQL condition"),
     ],
@@ -433,3 +438,32 @@ def test_an_asked_quantile_is_used_and_a_tail_of_few_tells_the_middle_first(stor
     assert (answer.quantile, answer.quantile_asked, answer.tail_count) == (0.99, 0.99, 1)
     assert answer.summary.startswith("The middle of the selection takes")
     assert "The slowest of 90 requests takes" in answer.summary
+
+
+def test_a_condition_on_an_attribute_is_told_how_to_name_it(store: Write) -> None:
+    """A name that is no column but an attribute is written as one."""
+    database = store([Request([("ttft", "eng.queue", 1)], attributes={"scenario": "overload"})])
+    with pytest.raises(QueryError, match=r"write attributes\['scenario'\]"):
+        tail(database, "ttft", where="scenario = 'overload'")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"where": "model = 'x'"},
+            "The where condition \"model = 'x'\" matches none of the 2 requests in the store",
+        ),
+        (
+            {"baseline": "model = 'x'"},
+            "The baseline condition \"model = 'x'\" matches none of the 2 requests",
+        ),
+        ({"outcome": "aborted"}, "Left out: 1 outcome failed, 1 outcome ok; outcome 'aborted' was asked for"),
+    ],
+)
+def test_an_empty_answer_says_what_is_there(store: Write, options: dict[str, str], sentence: str) -> None:
+    """Nothing to compare is followed by what there is and what to change."""
+    database = store([Request([("ttft", "eng.queue", 1)], outcome=outcome) for outcome in ("ok", "failed")])
+    answer = tail(database, "ttft", **options)
+    assert answer.verdict == "no_units"
+    assert sentence in answer.summary
