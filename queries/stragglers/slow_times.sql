@@ -1,8 +1,9 @@
 -- Where a rank's own work in a training step took far longer than its peers and other steps make it expect.
 --
--- The reference of an operation is the median over all steps and all ranks of the same role (pipeline coordinate)
--- in the job. Slow means: above it by more than $spreads robust standard deviations (1.4826 times the median
--- absolute deviation) and by more than $step_share of the job's median step time. Waiting for other ranks and the
+-- The reference of an operation is what it takes a typical rank of the same role (pipeline coordinate) in the job:
+-- the median over ranks, the lower of two, of each rank's median over its steps. So a rank that is slow in every step
+-- stands out even in a job of two. Slow means: above it by more than $spreads robust standard deviations (1.4826
+-- times the median absolute deviation of a typical rank) and by more than $step_share of the job's median step time. Waiting for other ranks and the
 -- transfer of collectives are not a rank's own work. The first step of an attempt warms up and steps that did not end
 -- well on every rank are cut short; neither is looked at.
 --
@@ -77,15 +78,27 @@ own AS (
         AND unit_stages.stage NOT LIKE 'unsplit(%'
     GROUP BY ALL
 ),
+rank_times AS (
+    SELECT
+        job_id,
+        role,
+        stage,
+        operation,
+        rank,
+        quantile_disc(own_ns, 0.5) AS median_ns,
+        mad(own_ns) AS deviation_ns
+    FROM own
+    GROUP BY ALL
+),
 peers AS (
     SELECT
         job_id,
         role,
         stage,
         operation,
-        quantile_disc(own_ns, 0.5) AS reference_ns,
-        mad(own_ns) AS deviation_ns
-    FROM own
+        quantile_disc(median_ns, 0.5) AS reference_ns,
+        quantile_disc(deviation_ns, 0.5) AS deviation_ns
+    FROM rank_times
     GROUP BY ALL
 ),
 waits AS (

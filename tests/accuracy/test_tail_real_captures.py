@@ -102,7 +102,7 @@ def test_the_three_slow_downs_are_named_and_nothing_else(training: Database) -> 
         (0, "job.checkpoint_save", "checkpoint_save", None, 39, 39),
         (0, "step.compute", "forward", 1, 40, 49),
     ]
-    assert answer.culprits["waited_ns"].sum() + answer.jitter_wait_ns == answer.waited_ns
+    assert answer.culprits["waited_ns"].sum() + answer.unnamed_wait_ns == answer.waited_ns
 
 
 @pytest.mark.parametrize(

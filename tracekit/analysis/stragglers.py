@@ -21,10 +21,13 @@ STEP_SHARE = 0.10
 """... this share of the median step time above it, and ..."""
 
 LOST_SHARE = 0.01
-"""... all its slow steps in a row together lost this share of the job's time. Less is jitter."""
+"""... all its slow steps in a row together lost this share of the job's time. Less is not named."""
 
 MINIMUM_STEPS = 8
 """Fewer steps give no reference to call anything slow."""
+
+CLEAR_SHARE = 2 / 3
+"""A rank that was waited for by more than this share of all waiting is told, slow itself or not."""
 
 _STEP_GAP = 2
 _NAMED_CULPRITS = 3
@@ -52,15 +55,13 @@ class StragglersAnswer:
     """Who was slow, and what it cost. Times are integer nanoseconds of accelerators, shares of `wall_ns`.
 
     culprits: one row a rank, stage, operation and run of steps, the costliest first. `own_ns` is the rank's
-        own time
-        above its reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum. `rank` is
-        null where
-        all ranks were slow together and the spans do not tell who held them (`own_ns` is then the sum over
-        ranks).
+        own time above its reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum.
+        `rank` is null where all ranks were slow together and the spans do not tell who held them (`own_ns`
+        is then the sum over ranks).
     jobs: one row a job, with its median step time and what was not looked at.
     slowdown: time of all steps over what they would take at the median step of their job; None without steps.
     wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
-        `sum(culprits.waited_ns) + jitter_wait_ns == waited_ns` always.
+        `sum(culprits.waited_ns) + unnamed_wait_ns == waited_ns` always.
     verdict, summary: the conclusion as a stable code and as a sentence. evidence: what the data can bear.
     """
 
@@ -69,7 +70,7 @@ class StragglersAnswer:
     slowdown: float | None
     wall_ns: int
     waited_ns: int
-    jitter_wait_ns: int
+    unnamed_wait_ns: int
     verdict: Verdict
     summary: str
     evidence: Evidence
@@ -85,11 +86,11 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     """Name the ranks whose own work, and not their waiting, made steps slow; `job` limits it to one job.
 
     A rank is named for steps in which an operation of its own took more than `SPREADS` robust deviations and
-    `STEP_SHARE` of the median step above the median over all steps and ranks of its role, if these steps in a
-    row (one step may be missing between two) lost `LOST_SHARE` of the job's time. The waiting of others for a
-    rank in such a step is charged to its slow operations in proportion to their excess. The reference is
-    robust and knows roles, as the OSDI 2025 what-if analysis of stragglers asks for; the numbers are
-    occupancy, not a replay.
+    `STEP_SHARE` of the median step above what it takes a typical rank of its role (the median over ranks of
+    their medians), if these steps in a row (one step may be missing between two) lost `LOST_SHARE` of the
+    job's time. The waiting of others for a rank in such a step is charged to its slow operations in
+    proportion to their excess. The reference is robust and knows roles, as the OSDI 2025 what-if analysis of
+    stragglers asks for; the numbers are occupancy, not a replay.
     """
     jobs = database.query("stragglers/jobs", job=job)
     slow = database.query("stragglers/slow_times", job=job, spreads=SPREADS, step_share=STEP_SHARE)
@@ -104,11 +105,9 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
         slowdown=_slowdown(jobs),
         wall_ns=wall_ns,
         waited_ns=waited_ns,
-        jitter_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
+        unnamed_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
         verdict=verdict,
-        summary=_nothing(database, job)
-        if verdict == "no_steps"
-        else _summary(verdict, culprits, jobs, judged),
+        summary=_summary(verdict, culprits, jobs, judged) or _unnamed(database, job, jobs),
         evidence=judged,
     )
 
@@ -182,6 +181,26 @@ def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame) -
     return "stragglers" if len(culprits) else "no_stragglers"
 
 
+def _unnamed(database: Database, job: str | None, jobs: pl.DataFrame) -> str:
+    """What can be said where no rank's own work stands out."""
+    if not len(jobs):
+        return _nothing(database, job)
+    summary = f"No rank's own work stands out in {jobs['step_count'].sum():,} steps."
+    waits = database.query("stragglers/waited_for", job=job)
+    waited_ns = int(waits["waited_ns"].sum())
+    if waited_ns < LOST_SHARE * int(jobs["wall_ns"].sum()) or not waited_ns:
+        return summary
+    return f"{summary} The ranks waited {duration_text(waited_ns)} for each other, {_whom(waits, waited_ns)}."
+
+
+def _whom(waits: pl.DataFrame, waited_ns: int) -> str:
+    job_id, rank, most_ns = waits.row(0)
+    if most_ns <= CLEAR_SHARE * waited_ns:
+        return "for no rank in particular"
+    which = f" of job {job_id!r}" if waits["job_id"].n_unique() > 1 else ""
+    return f"{most_ns / waited_ns:.0%} of it for rank {rank}{which}"
+
+
 def _nothing(database: Database, job: str | None) -> str:
     """What there is instead of the job that was asked for."""
     known = database.query("stragglers/jobs", job=None)["job_id"].to_list() if job is not None else []
@@ -194,16 +213,17 @@ def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame, judge
     match verdict:
         case "refused":
             return f"No conclusion, because the data cannot bear one: {judged.reasons[0]}."
-        case "no_steps":
+        case "no_steps" | "no_stragglers":
             return ""
         case "too_few_steps":
             longest = max(jobs["step_count"].to_list())
             return f"The longest job has {longest} steps, {MINIMUM_STEPS} are needed for a reference."
-        case "no_stragglers":
-            return f"No rank stands out in {jobs['step_count'].sum():,} steps."
     named = "; ".join(_sentence(row) for row in culprits.head(_NAMED_CULPRITS).iter_rows(named=True))
     rest = len(culprits) - _NAMED_CULPRITS
-    return f"{named}{f'; and {rest} more' if rest > 0 else ''}."
+    scope = f"in the {jobs['step_count'].sum():,} steps looked at"
+    if len(jobs) > 1:
+        scope = "of the job in the steps looked at"
+    return f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
 
 
 def _sentence(row: dict[str, Any]) -> str:
@@ -211,5 +231,5 @@ def _sentence(row: dict[str, Any]) -> str:
     first, last = row["first_step"], row["last_step"]
     when = f"step {first}" if first == last else f"steps {first}-{last}"
     what = f"{row['stage']} ({row['operation']})"
-    lost = f"{duration_text(row['lost_ns'])} lost, {row['share']:.1%} of all accelerator time"
+    lost = f"{duration_text(row['lost_ns'])} lost, {row['share']:.1%}"
     return f"{what} on {who}, {when}: {lost}"

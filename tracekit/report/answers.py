@@ -124,7 +124,7 @@ def stragglers_text(answer: StragglersAnswer) -> str:
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
-            "rank": row["rank"],
+            "rank": "all" if row["rank"] is None else str(row["rank"]),
             "stage": row["stage"],
             "operation": row["operation"],
             "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",

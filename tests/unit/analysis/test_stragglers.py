@@ -6,6 +6,8 @@ import json
 import random
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from tests.unit.analysis.rows import Step
 from tracekit.analysis import stragglers
 from tracekit.store import Database
@@ -15,15 +17,17 @@ MS = 1_000_000
 RANKS = 4
 
 
-def _steps(count: int, slow: dict[tuple[int, int], int], *, stage: str = "step.data_load") -> list[Step]:
-    """Steps of four ranks that compute about 100 ms and load for 5 ms.
+def _steps(
+    count: int, slow: dict[tuple[int, int], int], *, stage: str = "step.data_load", ranks: int = RANKS
+) -> list[Step]:
+    """Steps of four ranks (or `ranks`) that compute about 100 ms and load for 5 ms.
 
     `slow` adds time to the loading of (step, rank); the others wait for the slowest in each step.
     """
     draw = random.Random(5)
     steps = []
     for step in range(count):
-        loads = [5 * MS + draw.randrange(MS) + slow.get((step, rank), 0) for rank in range(RANKS)]
+        loads = [5 * MS + draw.randrange(MS) + slow.get((step, rank), 0) for rank in range(ranks)]
         latest = max(loads)
         culprit = loads.index(latest)
         for rank, load in enumerate(loads):
@@ -45,13 +49,39 @@ def test_a_slow_rank_is_named_with_its_stage_and_steps(store: Write) -> None:
     assert 1490 * MS < culprit["own_ns"] < 1510 * MS
     assert 4400 * MS < culprit["waited_ns"] < 4500 * MS
     assert "step.data_load (step.data_load) on rank 2, steps 20-29" in answer.summary
+    assert "Shares are of all accelerator time in the 59 steps looked at." in answer.summary
 
 
-def test_all_waiting_is_either_charged_or_jitter(store: Write) -> None:
+@pytest.mark.parametrize(("ranks", "slow"), [(2, {1}), (4, {2, 3}), (4, {2})])
+def test_ranks_that_are_always_slow_are_named(store: Write, ranks: int, slow: set[int]) -> None:
+    """A slow rank of two, or two of four on a bad host, is measured by the ranks that are not slow."""
+    always = {(step, rank): 40 * MS for step in range(30) for rank in slow}
+    answer = stragglers(store(_steps(30, always, ranks=ranks)))
+    named = answer.culprits.select("rank", "stage", "first_step", "last_step").sort("rank").rows()
+    assert named == [(rank, "step.data_load", 1, 29) for rank in sorted(slow)]
+
+
+def test_waiting_for_a_rank_whose_work_is_usual_is_told(store: Write) -> None:
+    """Rank 0 waits 30 ms in each step for rank 1, which works no longer: a late clock, or late starts."""
+    waiting = ("step.straggler_wait", 30 * MS)
+    steps = [
+        part
+        for step in range(20)
+        for part in (
+            Step(step, 0, [("step.compute", 100 * MS), waiting], [(1, "unattributed", 30 * MS)]),
+            Step(step, 1, [("step.compute", 100 * MS)]),
+        )
+    ]
+    summary = stragglers(store(steps)).summary
+    assert "No rank's own work stands out in 19 steps." in summary
+    assert "The ranks waited 570 ms for each other, 100% of it for rank 1." in summary
+
+
+def test_all_waiting_is_either_charged_or_unnamed(store: Write) -> None:
     """What ranks waited is split exactly into named culprits and the rest."""
     answer = stragglers(store(_steps(60, {(40, 1): 400 * MS, (41, 1): 400 * MS})))
-    assert answer.jitter_wait_ns > 0
-    assert answer.culprits["waited_ns"].sum() + answer.jitter_wait_ns == answer.waited_ns
+    assert answer.unnamed_wait_ns > 0
+    assert answer.culprits["waited_ns"].sum() + answer.unnamed_wait_ns == answer.waited_ns
 
 
 def test_healthy_jitter_is_not_named(store: Write) -> None:
