@@ -33,7 +33,8 @@ A stage is where time can go, in the field's words. Its owner can do something a
 Parts that an exporter cannot tell apart are shown as `unsplit(a|b)`. Traces of other software get `service:operation`
 as stages, and `edge:caller->callee` for the way between two services.
 
-This page is generated from the table `stages` and the mapping files in `queries/stages/`.
+This page is generated from the table `stages` and the mapping files in `queries/stages/`, one an exporter. What they
+read (`batch_spans`, `batch_calls`, ...) is made by the files in `queries/units/`, which say so at their top.
 """
 
 COMMANDS_HEAD = """# Command line

@@ -15,13 +15,14 @@ from tracekit import queries
 
 _ATTRIBUTE = re.compile(r"(?:\w+\.)?attributes\['([^']+)'\]")
 _ALL_ATTRIBUTES = "spans.attributes"
-_NOT_ON_SPANS = {"stages/wait_links"}
+_NOT_ON_SPANS = {"units/wait_links"}
 
 
 @cache
 def wanted_keys() -> frozenset[str]:
-    """Names of all attributes that the statements in `queries/stages` read from spans."""
-    statements = (queries.text(name) for name in queries.names("stages") if name not in _NOT_ON_SPANS)
+    """Names of all attributes that the statements in `queries/stages` and `queries/units` read from spans."""
+    names = [*queries.names("stages"), *queries.names("units")]
+    statements = (queries.text(name) for name in names if name not in _NOT_ON_SPANS)
     return frozenset(key for statement in statements for key in _ATTRIBUTE.findall(statement))
 
 
@@ -31,14 +32,14 @@ def reading(name: str, *, keys: frozenset[str]) -> str:
 
 
 def make_batch_spans(cursor: duckdb.DuckDBPyConnection, query: str) -> frozenset[str]:
-    """Make the table `batch_spans` of the spans that `queries/stages/<query>.sql` selects.
+    """Make the table `batch_spans` of the spans that `queries/units/<query>.sql` selects.
 
     Its `attributes` are a struct of texts. Returns the names of the attributes that mappings read and that
     some span has.
     """
-    statement = queries.text(f"stages/{query}")
+    statement = queries.text(f"units/{query}")
     cursor.execute(f"CREATE OR REPLACE TEMP VIEW batch_rows AS {statement}")
-    occurring = cursor.execute(queries.text("stages/batch_keys")).fetchall()
+    occurring = cursor.execute(queries.text("units/batch_keys")).fetchall()
     keys = wanted_keys() & {key for (key,) in occurring}
     # Written into the statement itself: from a view, DuckDB decodes all attributes for each of the fields.
     narrowed = statement.replace(_ALL_ATTRIBUTES, f"{_fields(keys)} AS attributes")

@@ -20,7 +20,7 @@ from tracekit.stages.steps import StepBatch
 _PRODUCER = 4
 _CONSUMER = 5
 
-_READ_BY_MAPPINGS = {"batch_calls": "stages/batch_calls", "batch_outcomes": "stages/span_outcomes"}
+_READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
 
 
 def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
@@ -68,7 +68,7 @@ def select_step_batch(
     cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int
 ) -> None:
     """Select the spans of a batch of `dirty_steps`, which start in a range of time."""
-    members = "CREATE OR REPLACE TEMP TABLE batch_members AS " + queries.text("stages/batch_members")
+    members = "CREATE OR REPLACE TEMP TABLE batch_members AS " + queries.text("units/batch_members")
     cursor.execute(members, {"batch_no": batch_no})
     _set_range(cursor, first_ns, last_ns)
 
@@ -81,7 +81,7 @@ def _set_range(cursor: duckdb.DuckDBPyConnection, first_ns: int, last_ns: int) -
 def read_step_batch(cursor: duckdb.DuckDBPyConnection) -> StepBatch:
     """The batch that `select_step_batch` selected."""
     spans, keys = _spans(cursor, "step_batch_spans")
-    told = _rows(cursor, reading("stages/step_spans", keys=keys))
+    told = _rows(cursor, reading("units/step_spans", keys=keys))
     in_order = np.argsort(spans.rows_of(told["span_row"].to_numpy()))
     return StepBatch(
         spans=spans,
@@ -93,7 +93,7 @@ def read_step_batch(cursor: duckdb.DuckDBPyConnection) -> StepBatch:
 def _spans(cursor: duckdb.DuckDBPyConnection, query: str) -> tuple[Spans, frozenset[str]]:
     """The selected spans and the names of those of their attributes that mappings read."""
     keys = make_batch_spans(cursor, query)
-    return Spans.from_table(cursor.sql(queries.text("stages/batch_columns")).to_arrow_table()), keys
+    return Spans.from_table(cursor.sql(queries.text("units/batch_columns")).to_arrow_table()), keys
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFrame:
@@ -124,14 +124,14 @@ def _blocking(cursor: duckdb.DuckDBPyConnection, spans: Spans, keys: frozenset[s
     """Consumers do not hold up the producer above them, nor does what says that it is asynchronous."""
     from_producer = (spans.parent >= 0) & (spans.kind[np.maximum(spans.parent, 0)] == _PRODUCER)
     blocking = ~((spans.kind == _CONSUMER) & from_producer)
-    declared = _rows(cursor, reading("stages/batch_async", keys=keys))
+    declared = _rows(cursor, reading("units/batch_async", keys=keys))
     blocking[spans.rows_of(declared["span_row"].to_numpy())] = False
     return blocking
 
 
 def _waits(cursor: duckdb.DuckDBPyConnection, spans: Spans) -> NDArray[np.int64]:
     waits_for = np.full(spans.count, NO_WAIT, dtype=np.int64)
-    links = _rows(cursor, queries.text("stages/batch_waits"))
+    links = _rows(cursor, queries.text("units/batch_waits"))
     row, awaited = (spans.rows_of(links[name].to_numpy()) for name in ("span_row", "awaited_row"))
     is_inside = spans.key[row] == spans.key[awaited]
     waits_for[row[is_inside]] = awaited[is_inside]

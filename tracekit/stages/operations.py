@@ -56,7 +56,7 @@ def operations(database: Database, *, trace_id: str) -> pl.DataFrame:
         in_steps = _step_segments(cursor)
         if not select_shown_trace(cursor):
             return pl.DataFrame(schema=_SCHEMA)
-        meanings = cursor.sql(queries.text("stages/window_stages")).pl()
+        meanings = cursor.sql(queries.text("units/window_stages")).pl()
         batch = read_batch(cursor, host_of=host_of_resources(cursor), meanings=meanings)
         ids = _ids(cursor, batch)
         division = partition(batch.forest, rule="critical", skew=batch.skew)
@@ -86,7 +86,7 @@ def _step_segments(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
 
 def _ids(cursor: duckdb.DuckDBPyConnection, batch: TraceBatch) -> pl.DataFrame:
     """One row a span, in order: `row`, `span_id`, `parent_span_id`."""
-    shown = cursor.sql(queries.text("stages/shown_spans")).pl()
+    shown = cursor.sql(queries.text("units/shown_spans")).pl()
     row = pl.Series("row", batch.spans.rows_of(shown["span_row"].to_numpy()))
     return shown.select(row, "span_id", "parent_span_id").sort("row")
 

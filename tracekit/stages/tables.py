@@ -40,9 +40,9 @@ def next_unit_id(cursor: duckdb.DuckDBPyConnection) -> int:
 def insert(
     cursor: duckdb.DuckDBPyConnection, name: str, table: str, frame: pl.DataFrame, parameters: dict[str, int]
 ) -> None:
-    """Run `queries/stages/<name>.sql` with the frame as its registered table."""
+    """Run `queries/units/<name>.sql` with the frame as its registered table."""
     cursor.register(table, frame)
     try:
-        cursor.execute(queries.text(f"stages/{name}"), parameters)
+        cursor.execute(queries.text(f"units/{name}"), parameters)
     finally:
         cursor.unregister(table)

@@ -83,7 +83,7 @@ def _add_requests(cursor: duckdb.DuckDBPyConnection) -> int:
     Only this thread talks to the store: while it reads a batch, another thread builds the one before.
     """
     host_of = host_of_resources(cursor)
-    meanings = cursor.sql(queries.text("stages/window_stages")).pl()
+    meanings = cursor.sql(queries.text("units/window_stages")).pl()
     added = 0
     with ThreadPoolExecutor(max_workers=1) as builder:
         building: _Building | None = None

@@ -9,7 +9,7 @@ from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages import update_units
 from tracekit.stages.attributes import reading, wanted_keys
-from tracekit.stages.exporters import EXPORTERS
+from tracekit.stages.exporters import EXPORTERS, STEP_EXPORTERS
 from tracekit.store import Database
 
 
@@ -31,6 +31,11 @@ def test_every_mapping_runs_on_an_empty_store(database: Database, exporter: str)
     """No spans, no rows, no error."""
     assert f"stages/{exporter}" in queries.names("stages")
     assert update_units(database).built_through is None
+
+
+def test_mappings_are_all_that_lies_in_their_folder() -> None:
+    """One file an exporter: what else makes units lies beside, in `queries/units`."""
+    assert {name.removeprefix("stages/") for name in queries.names("stages")} == {*EXPORTERS, *STEP_EXPORTERS}
 
 
 def test_batches_smaller_than_a_trace_are_refused(database: Database) -> None:

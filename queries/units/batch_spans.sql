@@ -1,5 +1,4 @@
--- The spans that a batch of traces consists of: what every mapping (own, vllm, gateway, generic)
--- reads.
+-- The spans that a batch of traces consists of: what every mapping in queries/stages reads.
 --
 -- Made into the temporary table `batch_spans`, of the attributes only those that a mapping reads.
 -- The traces of the batch are the rows of `batch_traces`; no span outside the two variables
