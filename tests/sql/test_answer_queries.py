@@ -19,6 +19,7 @@ VALUES: dict[str, object] = {
     "metric": "ttft", "outcome": "ok", "class_limit": 2, "stages": ["eng.queue"], "limit": 1,
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
+    "jobs": ["job"], "minimum_count": 8, "spread_share": 0.1,
 }  # fmt: skip
 
 

@@ -10,6 +10,9 @@ from tracekit.otlp.reasons import ADVICE, Reason
 
 Severity = Literal["ok", "note", "warning", "error"]
 
+CLOCK_LIMITS = {"minimum_count": 8, "spread_share": 0.1}
+"""Collectives that a host must have been seen in, and how constant its distance must be, to be its clock."""
+
 REFUSAL_SHARE = 0.10
 """Above this share of wall time that is orphaned or was cut off, an answer is refused."""
 
@@ -21,8 +24,9 @@ DOUBT_SHARE = 0.01
 class Check:
     """What a check means and from which share on its findings are a warning or an error.
 
-    `message` completes the sentence "12 of 100 ...", or "3.4 % of unit time ..." for nanoseconds. `look` is
-    a statement that shows the findings. A share of 1 is never exceeded.
+    `message` completes the sentence "12 of 100 ...", or "3.4 % of unit time ..." for checks that end in
+    `_ns`; with `{duration}` it is the whole sentence. `look` is a statement that shows the findings. A share
+    of 1 is never exceeded.
     """
 
     message: str
@@ -126,13 +130,21 @@ CHECKS = {
         "SELECT job_id, attempt, step, count(*) FROM units WHERE kind = 'step' GROUP BY ALL",
         error_share=0.5,
     ),
+    "host_clocks": Check(
+        "clocks of hosts differ by about {duration}; waiting of steps is not corrected",
+        "SELECT host_name, span_attributes['tracekit.collective.seq']::VARCHAR AS seq, max(end_ns) AS end_ns FROM spans "
+        "WHERE span_attributes['tracekit.collective.seq'] IS NOT NULL GROUP BY ALL ORDER BY 2, 1",
+    ),
     "unspecified_temporality": Check(
         "metric streams do not say whether they are cumulative",
         "FROM metric_streams WHERE temporality = 'UNSPECIFIED'",
         warning_share=0.0,
     ),
 }
-"""Every check with its thresholds; `rejected` and `note` stand for one check a reason."""
+"""Every check with its thresholds; `host_clocks` is in nanoseconds, as a share of a step.
+
+`rejected` and `note` stand for one check a reason.
+"""
 
 
 def severity(name: str, count: int, total: int) -> Severity:
@@ -147,10 +159,20 @@ def severity(name: str, count: int, total: int) -> Severity:
 
 def message(name: str, count: int, total: int) -> str:
     """The findings of a check in words; nanoseconds as a share of unit time."""
-    found = f"{count:,} of {total:,}"
+    template = check_of(name).message
+    words = template.format(
+        reason=_reason_words(name.partition(":")[2]), duration=duration_text(_rounded(count))
+    )
+    if "{duration}" in template:
+        return words
     if name.endswith("_ns"):
-        found = f"{count / max(total, 1):.1%} of unit time ({duration_text(count)})"
-    return f"{found} {check_of(name).message.format(reason=_reason_words(name.partition(':')[2]))}"
+        return f"{count / max(total, 1):.1%} of unit time ({duration_text(count)}) {words}"
+    return f"{count:,} of {total:,} {words}"
+
+
+def _rounded(duration_ns: int) -> int:
+    """An estimated duration to two digits."""
+    return round(duration_ns, 2 - len(str(abs(duration_ns))))
 
 
 def check_of(name: str) -> Check:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import duckdb
 import polars as pl
 
-from tracekit.analysis.checks import DOUBT_SHARE, REFUSAL_SHARE, message, severity
+from tracekit.analysis.checks import CLOCK_LIMITS, DOUBT_SHARE, REFUSAL_SHARE, message, severity
 from tracekit.analysis.measured import rows
 
 EvidenceVerdict = Literal["good", "usable", "poor", "refused"]
@@ -54,29 +54,32 @@ def evidence(cursor: duckdb.DuckDBPyConnection, left_out: pl.DataFrame) -> Evide
     unknown = int(left_out.filter(reason="outcome unknown")["unit_count"].sum())
     counts["selected_count"] = counts["unit_count"] + unknown
     counts["unknown_outcome_count"] += unknown
-    arrived = rows(cursor, "quality/arrival_checks", {"signal": "traces"})
+    shared = [rows(cursor, "quality/arrival_checks", {"signal": "traces"})]
+    if jobs := rows(cursor, "quality/answer_jobs")["job_id"].to_list():
+        shared.append(rows(cursor, "quality/host_clocks", {"jobs": jobs, **CLOCK_LIMITS}))
     missing = left_out.filter(~pl.col("reason").str.starts_with("outcome "))["unit_count"].sum()
     return evidence_of(
         counts,
-        arrived,
+        pl.concat(shared),
         left_out_count=int(left_out["unit_count"].sum()),
         missing_count=int(missing),
     )
 
 
 def evidence_of(
-    counts: dict[str, int], arrived: pl.DataFrame, *, left_out_count: int, missing_count: int
+    counts: dict[str, int], shared: pl.DataFrame, *, left_out_count: int, missing_count: int
 ) -> Evidence:
     """Judge the units of an answer by the same checks and limits as the whole store.
 
-    `counts`: a row of `queries/quality/answer_units.sql`; `arrived`: rows of `quality/arrival_checks.sql`.
+    `counts`: a row of `queries/quality/answer_units.sql`; `shared`: findings that concern these units among
+    others (`quality/arrival_checks.sql`, `quality/host_clocks.sql`).
     `left_out_count`: units that were selected but did not enter; `missing_count`: those of them that have no
     value of the metric at all (others were left out by their outcome, which is what was asked for).
     """
     damaged = (counts["orphan_ns"] + counts["outside_ns"]) / max(counts["wall_ns"], 1)
     found = [(name, counts[count], counts[total]) for name, (count, total) in _CHECKS.items()]
     # What was stored already is no defect of what is there.
-    found += [row for row in arrived.iter_rows() if row[0] != "duplicates"]
+    found += [row for row in shared.iter_rows() if row[0] != "duplicates"]
     judged = [(message(*row), severity(*row)) for row in found]
     reasons = [reason for reason, severity_ in judged if severity_ in ("warning", "error")]
     reasons = [*_own_reasons(counts, damaged, missing_count), *reasons]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from tracekit.analysis.checks import check_of, message, severity
+from tracekit.analysis.checks import CLOCK_LIMITS, check_of, message, severity
 from tracekit.store import Database
 
 FUTURE_TOLERANCE_NS = 86_400_000_000_000
@@ -64,6 +64,7 @@ def quality(database: Database) -> QualityAnswer:
             ),
             database.query("quality/arrival_checks", signal=None),
             database.query("quality/signal_checks"),
+            database.query("quality/host_clocks", jobs=None, **CLOCK_LIMITS),
         ]
     )
     checks = pl.DataFrame([_row(*row) for row in found.iter_rows()], schema=QUALITY_SCHEMA)
