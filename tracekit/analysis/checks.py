@@ -132,8 +132,9 @@ CHECKS = {
     ),
     "host_clocks": Check(
         "clocks of hosts differ by about {duration}; waiting of steps is not corrected",
-        "SELECT host_name, span_attributes['tracekit.collective.seq']::VARCHAR AS seq, max(end_ns) AS end_ns FROM spans "
-        "WHERE span_attributes['tracekit.collective.seq'] IS NOT NULL GROUP BY ALL ORDER BY 2, 1",
+        "SELECT resource_attributes['host.name']::VARCHAR AS host_name, max(end_ns) AS end_ns, "
+        "span_attributes['tracekit.collective.seq']::VARCHAR AS seq FROM spans "
+        "WHERE span_attributes['tracekit.collective.seq'] IS NOT NULL GROUP BY ALL ORDER BY seq, host_name",
     ),
     "unspecified_temporality": Check(
         "metric streams do not say whether they are cumulative",

@@ -7,6 +7,8 @@ appears in the self time of its callers' client spans, the edges. A service is t
 
 where the share (coverage) tells the service at the centre, all of whose edges grew, from its neighbours,
 one of whose edges did.
+
+`tests/accuracy/nezha.py` scores this ranking against injected faults; it is not yet part of an answer.
 """
 
 from __future__ import annotations

@@ -52,9 +52,8 @@ def from_blocks(contributions: list[np.ndarray]) -> Uncertainty:
     """Uncertainty of a sum of independent estimates from their block contributions.
 
     Each array is float64[K, S] with columns that sum to zero (`influence_sums`); arrays of different
-    selections
-    are independent of each other. Degrees of freedom are those of the side with the fewest blocks, which is
-    the lower bound of Welch's.
+    selections are independent of each other. Degrees of freedom are those of the side with the fewest
+    blocks, which is the lower bound of Welch's.
     """
     stacked = np.concatenate([part * np.sqrt(len(part) / (len(part) - 1)) for part in contributions])
     return _uncertainty(stacked, freedom=min(len(part) for part in contributions) - 1)
