@@ -20,7 +20,8 @@ from tracekit.otlp.point_values import METRIC_HISTOGRAMS, METRIC_POINTS, METRIC_
 from tracekit.otlp.reading import Reading, faults_of
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import REJECTS, RejectLog
-from tracekit.otlp.traces import SPAN_EVENTS, SPAN_LINKS, SPANS, trace_tables
+from tracekit.otlp.span_children import SPAN_EVENTS, SPAN_LINKS
+from tracekit.otlp.traces import SPANS, trace_tables
 from tracekit.otlp.walk import Encoding, Walk, walk
 
 SCHEMAS: dict[str, pa.Schema] = {

@@ -51,7 +51,7 @@ def walk_json(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray, bounds: np.ndarray,
     signals: np.ndarray, faults: np.ndarray, positions: np.ndarray,
 ) -> int:  # fmt: skip
-    """Walks documents `bounds[i]:bounds[i + 1]`; gives the number of entries that the tape needs.
+    """Walks documents `bounds[i]:bounds[i + 1]`; gives the number of entries on the tape.
 
     `signals[i]` is the only signal that the document may hold, or -1. `faults[i]` becomes the reason why it
     could not be read to its end (0 if it could), `positions[i]` the byte. Behind the documents the buffer
@@ -66,6 +66,7 @@ def walk_json(
         )
         faults[document] = fault
         positions[document] = position
+    rows[-1] = at
     return at
 
 

@@ -46,11 +46,12 @@ def walk_protobuf(
     plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray, bounds: np.ndarray,
     signals: np.ndarray, faults: np.ndarray, positions: np.ndarray,
 ) -> int:  # fmt: skip
-    """Walks documents `bounds[i]:bounds[i + 1]`; gives the number of entries that the tape needs.
+    """Walks documents `bounds[i]:bounds[i + 1]`; gives the number of entries on the tape.
 
-    `signals[i]` is the signal's number, or -1 to find it by trial; the one that was taken is written back.
-    `faults[i]` becomes the reason why the document could not be read to its end (0 if it could) and
-    `positions[i]` the byte.
+    `rows` becomes the number of rows per record type and, behind them, the most entries that were ever on
+    the tape: if it has no room for them, nothing of it is good. `signals[i]` is the signal's number, or -1
+    to find it by trial; the one that was taken is written back. `faults[i]` becomes the reason why the
+    document could not be read to its end (0 if it could) and `positions[i]` the byte.
     """
     at, likely = np.int64(0), np.int64(0)
     for document in range(bounds.size - 1):
@@ -142,8 +143,10 @@ def _walk_document(
             close_record(tape, stack[index(depth)].record, at)
             depth -= 1
             if depth < 0:
+                rows[-1] = max(rows[-1], at)
                 return at, 0, position
         at, depth, position, fault = _walk_field(plan, tape, stack, rows, buffer, at, depth, position)
+    rows[-1] = max(rows[-1], at)
     before, at = at, cut_unfinished(plan, tape, stack, rows, depth, at)
     if fault == _TRUNCATED:
         position = first_lost(tape, at, before, position)

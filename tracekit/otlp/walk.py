@@ -46,10 +46,10 @@ def walk(payloads: Sequence[bytes | memoryview], *, encoding: Encoding, signal: 
     buffer = _buffer(payloads, int(bounds[-1]), encoding)
     entry_count = int(bounds[-1]) // _BYTES_PER_ENTRY[encoding] + _SPARE_ENTRIES
     while True:
-        walked = _walk_once(buffer, bounds, entry_count, encoding, signal)
-        if walked.entry_count <= len(walked.tape):
+        walked, needed = _walk_once(buffer, bounds, entry_count, encoding, signal)
+        if needed <= len(walked.tape):
             break
-        entry_count = walked.entry_count
+        entry_count = needed
     if encoding == "json":
         json_doubles(walked.tape, walked.entry_count, buffer)
     return walked
@@ -70,11 +70,12 @@ def _buffer(payloads: Sequence[bytes | memoryview], size: int, encoding: Encodin
 
 def _walk_once(
     buffer: np.ndarray, bounds: np.ndarray, entry_count: int, encoding: Encoding, signal: Signal | None
-) -> Walk:
-    tape, rows = new_tape(entry_count), np.zeros(len(RECORDS), np.int64)
+) -> tuple[Walk, int]:
+    """A walk, which is good if the tape has room for the number of entries that is given back."""
+    tape, rows = new_tape(entry_count), np.zeros(len(RECORDS) + 1, np.int64)
     document_count = len(bounds) - 1
     signals = np.full(document_count, -1 if signal is None else SIGNALS.index(signal), np.int64)
     faults, positions = np.zeros(document_count, np.int64), np.zeros(document_count, np.int64)
     walker = walk_json if encoding == "json" else walk_protobuf
-    needed = walker(PLAN, tape, new_stack(), rows, buffer, bounds, signals, faults, positions)
-    return Walk(buffer, bounds, tape, needed, rows, signals, faults, positions)
+    count = walker(PLAN, tape, new_stack(), rows, buffer, bounds, signals, faults, positions)
+    return Walk(buffer, bounds, tape, count, rows[:-1], signals, faults, positions), int(rows[-1])

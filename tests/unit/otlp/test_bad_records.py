@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from tests.unit.otlp.documents import (
     SPAN_ID,
@@ -316,3 +318,36 @@ def test_document_beyond_the_size_limit_is_rejected() -> None:
     batch = decode(documents, encoding="json", max_document_bytes=1000)
     assert names(batch) == ["good"]
     assert reasons(batch) == [("rejected", "too_large", 1)]
+
+
+def test_a_rejected_span_takes_its_events_and_links_along() -> None:
+    """Whichever part of a span is at fault, nothing of it stays, and the rows of the others still point
+    right.
+    """
+    link = {"traceId": TRACE_ID, "spanId": SPAN_ID}
+    broken = {**link, "traceState": "\ud800"}
+    batch = read(traces(
+        span(name="bad", events=[{"name": "bad"}], links=[link, broken]),
+        span(name="good", events=[{"name": "good"}], links=[link]),
+    ))  # fmt: skip
+    assert names(batch) == ["good"]
+    assert batch.span_events.select(["span_row", "name"]).to_pylist() == [{"span_row": 0, "name": "good"}]
+    assert batch.span_links["span_row"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize("signal", ["traces", None])
+def test_documents_around_a_malformed_one_are_read(signal: str | None) -> None:
+    """Each keeps its own resource and scope."""
+    good = LogsData()
+    data = TracesData()
+    found = data.resource_spans.add().scope_spans.add().spans.add(name="good", start_time_unix_nano=1)
+    found.trace_id, found.span_id = b"t" * 16, b"s" * 8
+    good.resource_logs.add().scope_logs.add().log_records.add(severity_text="log", time_unix_nano=1)
+    whole = data.SerializeToString()
+    payloads = [whole, b"\x00" + whole, whole, good.SerializeToString(), whole + b"\x0b", whole]
+    batch = decode([Document(each) for each in payloads], encoding="protobuf", signal=signal)
+    assert batch.spans["document_row"].to_pylist() == [0, 2, 4, 5]
+    assert batch.spans["resource_row"].to_pylist() == batch.spans["scope_row"].to_pylist() == [0, 1, 2, 3]
+    rejected = {each["document_row"]: each["reason"] for each in batch.rejects.to_pylist()}
+    assert rejected == {1: "malformed", 4: "malformed"} | ({3: "wrong_signal"} if signal else {})
+    assert batch.logs.num_rows == (0 if signal else 1)
