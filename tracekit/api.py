@@ -16,6 +16,9 @@ from tracekit.output import Output
 from tracekit.remote import RemoteStore, endpoint_of
 from tracekit.store import Database, held_database
 
+OUTCOMES = analysis.OUTCOMES
+"""How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""
+
 
 class Store:
     """A trace store: one DuckDB file with what arrived and what was computed from it.

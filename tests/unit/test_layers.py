@@ -23,7 +23,7 @@ ALLOWED = {
     "partition": FOUNDATION,
     "stages": FOUNDATION | {"store", "partition"},
     "receiver": FOUNDATION | {"otlp", "store", "ingest", "stages"},
-    "analysis": FOUNDATION | {"store", "partition", "stages"},
+    "analysis": FOUNDATION | {"otlp", "store", "partition", "stages"},
     "charts": FOUNDATION | {"analysis"},
     "output": FOUNDATION,
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},

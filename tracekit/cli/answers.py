@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.analysis.measured import OUTCOMES
-from tracekit.api import Store
+from tracekit.api import OUTCOMES, Store
 from tracekit.cli.options import database_option, output_options, where_option
 
 CHECK_FAILED_EXIT_CODE = 3
