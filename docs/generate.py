@@ -60,10 +60,8 @@ def store_page(database: Database) -> str:
 def stages_page(database: Database) -> str:
     """The taxonomy as a table, then what each mapping file says about itself."""
     taxonomy = database.sql("SELECT stage, windows, layer, owner, description FROM stages ORDER BY unit_kind, stage")
-    parts = [STAGES_HEAD, _markdown(taxonomy), "\n## How spans are mapped\n"]
-    for name in queries.names("stages"):
-        parts.append(f"### queries/{name}.sql\n\n{_header(queries.text(name))}\n")
-    return "\n".join(parts)
+    mappings = [f"### queries/{name}.sql\n\n{_header(queries.text(name))}\n" for name in queries.names("stages")]
+    return "\n".join([STAGES_HEAD, _markdown(taxonomy), "\n## How spans are mapped\n", *mappings])
 
 
 def commands_page() -> str:

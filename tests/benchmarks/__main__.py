@@ -1,7 +1,7 @@
 """All benchmarks one after the other: `python -m tests.benchmarks [--short]` (`make bench`).
 
-Each prints what it measured and on what; the pages of the modules say how. `--short` takes a tenth of the size and shows
-only that they run.
+Each prints what it measured and on what; the modules say how. `--short` takes a tenth of the size and shows only that
+they run.
 """
 
 from __future__ import annotations

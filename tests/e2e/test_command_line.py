@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.e2e
 
 
-def tracekit(*arguments: str | Path, cwd: Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[str]:
+def tracekit(
+    *arguments: str | Path, cwd: Path, stdin: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """One run of the command in a folder."""
     done = subprocess.run(
         [sys.executable, "-m", "tracekit", *map(str, arguments)],
@@ -70,7 +72,8 @@ def test_ingesting_again_stores_nothing(folder: Path) -> None:
 def test_rejects_are_told_by_the_exit_code_and_the_good_is_kept(tmp_path: Path) -> None:
     """Good records beside bad ones are stored; the reasons, the file and the offset are printed; the code is 1."""
     good = (ROOT / "sample_traces" / "vllm_gateway" / "vllm_gateway.traces.jsonl").read_bytes().splitlines()[0]
-    (tmp_path / "mixed.jsonl").write_bytes(good + b"\n{ broken\n" + good.replace(b'"traceId":"f88e', b'"traceId":"zzzz'))
+    bad_id = good.replace(b'"traceId":"f88e', b'"traceId":"zzzz')
+    (tmp_path / "mixed.jsonl").write_bytes(good + b"\n{ broken\n" + bad_id)
     done = tracekit("ingest", "mixed.jsonl", "--json", cwd=tmp_path)
     answer = json.loads(done.stdout)
     assert done.returncode == 1
@@ -104,7 +107,8 @@ def test_errors_say_what_and_where_without_a_traceback(
 
 def test_a_query_cannot_change_the_store_or_read_files(folder: Path) -> None:
     """`query` is read-only."""
-    for statement in ("DELETE FROM base.spans", "COPY (SELECT 1) TO 'x.csv'", "SELECT * FROM read_text('/etc/hostname')"):
+    hostile = ("DELETE FROM base.spans", "COPY (SELECT 1) TO 'x.csv'", "SELECT * FROM read_text('/etc/hostname')")
+    for statement in hostile:
         assert tracekit("query", statement, cwd=folder).returncode == 1
     rows = tracekit("query", "SELECT count(*) AS spans FROM spans", "--json", cwd=folder).stdout
     assert json.loads(rows) == [{"spans": 1134 + 3198}]
