@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.conformance import exports
 from tests.conformance.conftest import StartReceiver, request
-
 from tracekit.receiver import Receiver
 from tracekit.stages import update_units
 

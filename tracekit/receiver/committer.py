@@ -65,11 +65,7 @@ class Committer:
         self._thread.join()
 
     def _not_now(self) -> Refused:
-        why = (
-            "the server is stopping"
-            if self._is_closing
-            else f"the store cannot be written: {self._store.fault}"
-        )
+        why = "the server is stopping" if self._is_closing else f"the store cannot be written: {self._store.fault}"
         return refused_for_now(Refusal.UNAVAILABLE, f"{why}; send again later")
 
     def _run(self) -> None:
@@ -95,7 +91,13 @@ class Committer:
 
     def _commit(self, group: Sequence[Export]) -> None:
         started = time.perf_counter()
-        outcomes = self._written(group)
+        outcomes: Sequence[Outcome]
+        try:
+            outcomes = self._written(group)
+        except Exception:
+            # Whatever happens, everybody gets an answer, and this thread goes on.
+            _log.exception("a group of %d requests could not be handled", len(group))
+            outcomes = [self._not_now()] * len(group)
         self._counters.observe_commit(time.perf_counter() - started)
         self._answer(group, outcomes)
         self._after_commit()

@@ -82,9 +82,7 @@ def _decoded(signal: Signal, encoding: Encoding, exports: Sequence[Export]) -> B
 def _outcomes(part: _Part, counts: WriteCounts) -> dict[int, Outcome]:
     """The answer of each request of a part, by the identity of the request."""
     rejects = rejects_by_request(counts.rejects)
-    answers: dict[int, Outcome] = {
-        id(part.exports[row]): invalid(faults) for row, faults in part.refused.items()
-    }
+    answers: dict[int, Outcome] = {id(part.exports[row]): invalid(faults) for row, faults in part.refused.items()}
     for document_row, row in enumerate(part.kept):
         export, faults = part.exports[row], rejects.get(document_row, [])
         is_empty = bool(faults) and holds_no_record(export)

@@ -61,9 +61,7 @@ def _export(intake: Intake, signal: Signal) -> Handler:
     return export
 
 
-async def _outcome(
-    intake: Intake, signal: Signal, payload: bytes, context: grpc.aio.ServicerContext
-) -> Outcome:
+async def _outcome(intake: Intake, signal: Signal, payload: bytes, context: grpc.aio.ServicerContext) -> Outcome:
     try:
         if refused := intake.access.refusal(_authorization(context)):
             raise RefusedError(refused)

@@ -47,10 +47,11 @@ class HeldStore:
         anew."""
         with self._lock:
             self._fault = fault
+            self._tried_at = time.monotonic()
             self._database.close()
 
     def reopen(self) -> bool:
-        """Try to open the database again, at most once a second; whether it is usable now."""
+        """Try to open the database again, a second after the fault and then once a second; whether it is usable."""
         with self._lock:
             if self._fault is None or time.monotonic() - self._tried_at < _REOPEN_INTERVAL_S:
                 return self._fault is None

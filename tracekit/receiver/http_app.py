@@ -20,13 +20,10 @@ EXPORT_PATHS = {f"/v1/{signal}": signal for signal in SIGNALS}
 _REFUSAL_OF_STATUS = {404: Refusal.NOT_FOUND, 405: Refusal.WRONG_METHOD}
 
 
-def http_app(
-    intake: Intake, *, fault: Callable[[], str | None], extra: Sequence[BaseRoute] = ()
-) -> Starlette:
+def http_app(intake: Intake, *, fault: Callable[[], str | None], extra: Sequence[BaseRoute] = ()) -> Starlette:
     """The application of the HTTP port; `fault` says why nothing can be stored now, None when all is well."""
     exports = [
-        Route(path, HttpExport(intake, signal).__call__, methods=["POST"])
-        for path, signal in EXPORT_PATHS.items()
+        Route(path, HttpExport(intake, signal).__call__, methods=["POST"]) for path, signal in EXPORT_PATHS.items()
     ]
     routes = [
         *exports,

@@ -119,6 +119,4 @@ def _unsupported(header: str, known: str) -> Refused:
 
 
 def _stalled(seconds: float) -> Refused:
-    return Refused(
-        Refusal.STALLED, f"the body did not arrive within {seconds:g} s; send it faster or in parts"
-    )
+    return Refused(Refusal.STALLED, f"the body did not arrive within {seconds:g} s; send it faster or in parts")

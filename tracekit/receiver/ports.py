@@ -99,6 +99,4 @@ def _http_config(app: Starlette) -> uvicorn.Config:
 
 
 def _taken(host: str, port: int, option: str) -> UsageError:
-    return UsageError(
-        f"cannot listen on {host}:{port}: it is taken or not allowed; choose another with {option}"
-    )
+    return UsageError(f"cannot listen on {host}:{port}: it is taken or not allowed; choose another with {option}")

@@ -96,9 +96,7 @@ class Receiver:
         self.ports = Ports(
             self.intake, app, host=settings.host, http_port=settings.http_port, grpc_port=settings.grpc_port
         )
-        self._self_metrics = SelfMetrics(
-            self.counters, self.committer, interval_s=settings.self_metrics_interval_s
-        )
+        self._self_metrics = SelfMetrics(self.counters, self.committer, interval_s=settings.self_metrics_interval_s)
         self._add_gauges(Path(path), budget)
 
     def start(self) -> None:

@@ -68,10 +68,7 @@ def invalid(rejects: Sequence[Reject]) -> Refused:
 
 
 def _summary(rejects: Sequence[Reject]) -> str:
-    parts = [
-        f"{reject.record_count} {reject.reason} ({_description(reject)})"
-        for reject in rejects[:_REASONS_SHOWN]
-    ]
+    parts = [f"{reject.record_count} {reject.reason} ({_description(reject)})" for reject in rejects[:_REASONS_SHOWN]]
     if len(rejects) > _REASONS_SHOWN:
         parts.append(f"and {len(rejects) - _REASONS_SHOWN} more reasons")
     return "not stored: " + "; ".join(parts)

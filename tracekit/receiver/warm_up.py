@@ -81,9 +81,7 @@ def _metrics() -> Message:
         time_unix_nano=1, count=1, sum=1.0, bucket_counts=[1, 0], explicit_bounds=[1.0]
     )
     point.exemplars.add(time_unix_nano=1, as_double=1.0)
-    exponential = metrics.add(name="exponential").exponential_histogram.data_points.add(
-        time_unix_nano=1, count=1
-    )
+    exponential = metrics.add(name="exponential").exponential_histogram.data_points.add(time_unix_nano=1, count=1)
     exponential.positive.bucket_counts.append(1)
     summary = metrics.add(name="summary").summary.data_points.add(time_unix_nano=1, count=1)
     summary.quantile_values.add(quantile=0.5, value=1.0)

@@ -54,7 +54,8 @@ class Database:
         """
         location = Path(path) if path is not None else None
         _check_location(location, read_only=read_only, create=create)
-        database = cls(connect(location, read_only=read_only, tuning=tuning), path=location, read_only=read_only)
+        connection = connect(location, read_only=read_only, tuning=tuning)
+        database = cls(connection, path=location, read_only=read_only)
         try:
             database._prepare_schema()
         except BaseException:
@@ -98,8 +99,9 @@ class Database:
             cursor.execute("COMMIT")
 
     def close(self) -> None:
-        """Close the store and all its cursors."""
-        self._connection.close()
+        """Close the store; cursors that are in use go on to the end of their work."""
+        with self._cursor_lock:
+            self._connection.close()
 
     def __enter__(self) -> Self:
         return self
