@@ -34,8 +34,8 @@ class Store:
     def open(cls, path: str | Path | None, *, read_only: bool = False) -> Store:
         """Open the store at `path`, or a new one in memory for None.
 
-        `read_only` lets other processes read at the same time; the file must exist then. Where `tracekit serve`
-        holds the file, the store asks it instead, and says so on standard error.
+        `read_only` lets other processes read at the same time; the file must exist then. Where
+        `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
         """
         if (shared := held_database(path)) is not None:
@@ -54,9 +54,7 @@ class Store:
         """The DuckDB file underneath, for those who extend tracekit."""
         return self._database
 
-    def ingest(
-        self, *paths: str | Path, progress: Callable[[int, int], None] | None = None
-    ) -> ingest.IngestReport:
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
         """Read files, directories, glob patterns or `-` (standard input), and bring units up to date.
 
         `progress` is called with bytes done and bytes in total.
@@ -76,7 +74,7 @@ class Store:
 
     def tail(
         self,
-        metric: str,
+        metric: analysis.Metric,
         *,
         quantile: float | None = None,
         where: str | None = None,
@@ -84,9 +82,7 @@ class Store:
         outcome: str = "ok",
     ) -> analysis.TailAnswer:
         """Which stage made the slow ones slow; see `tracekit.analysis.tail`."""
-        return analysis.tail(
-            self._database, metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome
-        )
+        return analysis.tail(self._database, metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
 
     def stragglers(self, *, job: str | None = None) -> analysis.StragglersAnswer:
         """Which rank made the others wait; see `tracekit.analysis.stragglers`."""
@@ -135,9 +131,7 @@ class _ServedStore(Store):
         """Raises `StoreLockedError`: the file is open in the server."""
         raise self._held("its tables can only be read with `sql`")
 
-    def ingest(
-        self, *paths: str | Path, progress: Callable[[int, int], None] | None = None
-    ) -> ingest.IngestReport:
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
         """Raises `StoreLockedError`: files are read by the process that holds the store."""
         raise self._held(f"stop it to read {', '.join(map(str, paths))}, or send the data to it over OTLP")
 
@@ -149,7 +143,7 @@ class _ServedStore(Store):
         """Rows of a statement that ships with tracekit; see `Store.query`."""
         return self._remote.answer("query", name, **parameters)
 
-    def tail(self, metric: str, **options: Any) -> analysis.TailAnswer:
+    def tail(self, metric: analysis.Metric, **options: Any) -> analysis.TailAnswer:
         """See `Store.tail`."""
         return self._remote.answer("tail", metric, **options)
 

@@ -39,11 +39,7 @@ def _rank_spans(step: int, rank: int, *, late_ms: int) -> list[dict[str, object]
             "startTimeUnixNano": str(opened + first * MS),
             "endTimeUnixNano": str(opened + last * MS),
             "attributes": _attributes(tracekit__stage=stage, tracekit__step=step)
-            + (
-                _attributes(tracekit__collective__group="g", tracekit__collective__seq=step)
-                if index == 2
-                else []
-            ),
+            + (_attributes(tracekit__collective__group="g", tracekit__collective__seq=step) if index == 2 else []),
         }
         for index, (stage, first, last) in enumerate(parts)
     ]
@@ -73,9 +69,7 @@ def _store(path: Path, *, late_ms: int) -> Database:
 
 
 @pytest.mark.parametrize(("late_ms", "verdict"), [(0, "good"), (30, "usable"), (-30, "usable")])
-def test_a_constant_distance_of_collective_ends_is_the_clock(
-    tmp_path: Path, late_ms: int, verdict: str
-) -> None:
+def test_a_constant_distance_of_collective_ends_is_the_clock(tmp_path: Path, late_ms: int, verdict: str) -> None:
     """All leave a collective together: a host that always leaves 30 ms later has another clock."""
     with _store(tmp_path / "steps.json", late_ms=late_ms) as database:
         verdicts = [

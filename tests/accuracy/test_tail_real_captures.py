@@ -69,9 +69,7 @@ def test_long_prompts_are_size_and_not_slowness(serving: Database) -> None:
     assert prefill["share"] > 0.75
     assert prefill["rate_ns"] < 0 < prefill["mix_ns"]
     assert size["per_token_ns"] < 0 < size["size_ns"]
-    assert (
-        "Most of it lies in larger requests, and the baseline has no requests of this size" in answer.summary
-    )
+    assert "Most of it lies in larger requests, and the baseline has no requests of this size" in answer.summary
     assert "664 input tokens at 1.043 ms each against 80 at 2.296 ms" in answer.summary
 
 

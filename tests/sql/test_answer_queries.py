@@ -28,9 +28,7 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor with the temporary relations of a tail question over three requests."""
     units = [
         Request([("ttft", "eng.queue", 10), ("ttft", "eng.prefill", 5)], attributes={"tenant": "a"}),
-        Request(
-            [("ttft", "eng.queue", 20), ("decode", "eng.decode", 40)], attributes={"tenant": "b"}, start_ns=8
-        ),
+        Request([("ttft", "eng.queue", 20), ("decode", "eng.decode", 40)], attributes={"tenant": "b"}, start_ns=8),
         Request([("ttft", "eng.queue", 30)], outcome="failed"),
     ]
     with Database.open(None) as database:
@@ -51,9 +49,7 @@ def _documented(text: str, title: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_headers_name_the_parameters_and_columns_of_the_statement(
-    cursor: duckdb.DuckDBPyConnection, name: str
-) -> None:
+def test_headers_name_the_parameters_and_columns_of_the_statement(cursor: duckdb.DuckDBPyConnection, name: str) -> None:
     """What a header says is what DuckDB sees."""
     text = queries.text(name)
     parameters = sorted(duckdb.extract_statements(text)[0].named_parameters)
@@ -95,9 +91,7 @@ def database_of_classes() -> Iterator[duckdb.DuckDBPyConnection]:
     """Three models with three, two and one requests."""
     models = ["a", "a", "a", "b", "b", "c"]
     with Database.open(None) as database:
-        opened = write_units(
-            database, [Request([("ttft", "x", 1)], model=model) for model in models]
-        ).cursor()
+        opened = write_units(database, [Request([("ttft", "x", 1)], model=model) for model in models]).cursor()
         select_units(opened, "ttft", where=None, baseline=None, outcome="ok")
         yield opened
         opened.close()

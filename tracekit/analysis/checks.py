@@ -36,9 +36,7 @@ class Check:
 
 
 CHECKS = {
-    "incomplete_units": Check(
-        "units have spans whose parent is missing", "FROM units WHERE orphan_count > 0"
-    ),
+    "incomplete_units": Check("units have spans whose parent is missing", "FROM units WHERE orphan_count > 0"),
     "orphan_ns": Check(
         "belongs to spans whose parent is missing",
         "FROM units WHERE orphan_ns > 0 ORDER BY orphan_ns DESC",
@@ -56,8 +54,7 @@ CHECKS = {
     ),
     "unattributed_ns": Check(
         "is explained by no span or attribute",
-        "SELECT operation, sum(self_ns) FROM unit_stages WHERE stage = 'unattributed' "
-        "GROUP BY ALL ORDER BY 2 DESC",
+        "SELECT operation, sum(self_ns) FROM unit_stages WHERE stage = 'unattributed' GROUP BY ALL ORDER BY 2 DESC",
         warning_share=0.25,
     ),
     "conflicting_units": Check(
@@ -65,9 +62,7 @@ CHECKS = {
         "FROM units WHERE conflict_count > 0",
         error_share=0.5,
     ),
-    "shifted_units": Check(
-        "units had a clock corrected", "FROM units WHERE shift_ns != 0", warning_share=0.1
-    ),
+    "shifted_units": Check("units had a clock corrected", "FROM units WHERE shift_ns != 0", warning_share=0.1),
     "extra_roots": Check(
         "units have further root spans, whose time is not looked at",
         "FROM units WHERE flags LIKE '%extra_roots%'",
@@ -115,15 +110,11 @@ CHECKS = {
         "traces have no root span",
         "SELECT trace_id FROM spans GROUP BY trace_id HAVING count(*) = count(parent_span_id)",
     ),
-    "duplicates": Check(
-        "records had been stored already", "FROM ingests WHERE duplicates > 0", warning_share=1.0
-    ),
+    "duplicates": Check("records had been stored already", "FROM ingests WHERE duplicates > 0", warning_share=1.0),
     "failed_files": Check(
         "files could not be read to the end", "FROM ingests WHERE error IS NOT NULL", warning_share=0.0
     ),
-    "rejected": Check(
-        "records were refused: {reason}", "FROM ingest_rejects", warning_share=0.0, error_share=0.1
-    ),
+    "rejected": Check("records were refused: {reason}", "FROM ingest_rejects", warning_share=0.0, error_share=0.1),
     "note": Check("records were stored with something set aside: {reason}", "FROM ingest_rejects"),
     "missing_ranks": Check(
         "training steps lack ranks of their world",
@@ -161,9 +152,7 @@ def severity(name: str, count: int, total: int) -> Severity:
 def message(name: str, count: int, total: int) -> str:
     """The findings of a check in words; nanoseconds as a share of unit time."""
     template = check_of(name).message
-    words = template.format(
-        reason=_reason_words(name.partition(":")[2]), duration=duration_text(_rounded(count))
-    )
+    words = template.format(reason=_reason_words(name.partition(":")[2]), duration=duration_text(_rounded(count)))
     if "{duration}" in template:
         return words
     if name.endswith("_ns"):

@@ -32,17 +32,13 @@ def checked_condition(cursor: duckdb.DuckDBPyConnection, condition: str | None, 
     return wrapped
 
 
-def _parsed(
-    cursor: duckdb.DuckDBPyConnection, statement: str, *, condition: str, option: str
-) -> dict[str, Any]:
+def _parsed(cursor: duckdb.DuckDBPyConnection, statement: str, *, condition: str, option: str) -> dict[str, Any]:
     row = cursor.execute("SELECT json_serialize_sql($statement)", {"statement": statement}).fetchall()[0]
     tree = json.loads(row[0])
     if tree["error"]:
         raise QueryError(f"{option} {condition!r} is not a SQL condition: {tree['error_message']}")
     if len(tree["statements"]) != 1:
-        raise UsageError(
-            f"{option} {condition!r} holds more than one statement; give one condition over `units`"
-        )
+        raise UsageError(f"{option} {condition!r} holds more than one statement; give one condition over `units`")
     return tree["statements"][0]["node"]
 
 

@@ -49,9 +49,7 @@ def difference_frame(
     parts = [rows(cursor, "tail/difference_columns", parameters)]
     parts += [rows(cursor, "tail/difference_attribute", {"attribute": key}) for key in chosen]
     tables = [
-        _table(part, block_count)
-        for frame in parts
-        for part in frame.partition_by("dimension", maintain_order=True)
+        _table(part, block_count) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)
     ]
     found = pl.concat([pl.DataFrame(schema=DIFFERENCE_SCHEMA), *tables])
     return _ranked(found), set_aside
@@ -75,8 +73,7 @@ def _table(part: pl.DataFrame, block_count: int) -> pl.DataFrame:
     whole = _by_block(part, block_count)
     lines = [_line(_by_block(part.filter(pl.col("value") == value), block_count), whole) for value in values]
     described = [
-        {"dimension": part["dimension"][0], "value": value, **line}
-        for value, line in zip(values, lines, strict=True)
+        {"dimension": part["dimension"][0], "value": value, **line} for value, line in zip(values, lines, strict=True)
     ]
     return pl.DataFrame(described, schema=DIFFERENCE_SCHEMA).filter(pl.col("tail_count") > 0)
 

@@ -66,9 +66,7 @@ def evidence(cursor: duckdb.DuckDBPyConnection, left_out: pl.DataFrame) -> Evide
     )
 
 
-def evidence_of(
-    counts: dict[str, int], shared: pl.DataFrame, *, left_out_count: int, missing_count: int
-) -> Evidence:
+def evidence_of(counts: dict[str, int], shared: pl.DataFrame, *, left_out_count: int, missing_count: int) -> Evidence:
     """Judge the units of an answer by the same checks and limits as the whole store.
 
     `counts`: a row of `queries/quality/answer_units.sql`; `shared`: findings that concern these units among

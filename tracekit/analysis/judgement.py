@@ -48,9 +48,7 @@ def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, in
         return Judgement("none", [], [], None, "too_few_units")
     if reference.band is None:
         return _by_windows(sums, tail, reference)
-    contributions = {
-        number: influence_sums(band_sums(sums, cohorts, number, edges[number])) for number in edges
-    }
+    contributions = {number: influence_sums(band_sums(sums, cohorts, number, edges[number])) for number in edges}
     if tail.units is reference.units:
         return _by_blocks([(tail.units, contributions[TAIL] - contributions[REFERENCE])])
     return _by_blocks([(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])])
@@ -76,9 +74,7 @@ def _occupied_blocks(units: MeasuredUnits, contributions: np.ndarray) -> np.ndar
     bins = blocks.slices(units.start_ns)
     deviations = np.bincount(bins, units.value_ns - units.value_ns.mean(), minlength=blocks.SLICE_COUNT)
     # Ranks show a swinging load that a few extreme durations would hide.
-    ranks = np.bincount(
-        bins, _middle_ranks(units.value_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT
-    )
+    ranks = np.bincount(bins, _middle_ranks(units.value_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
     count = blocks.independent_block_count([deviations, ranks, contributions[:, -1]])
     occupied = blocks.merged(np.bincount(bins, minlength=blocks.SLICE_COUNT), count) > 0
     return blocks.merged(contributions, count)[occupied]

@@ -130,9 +130,7 @@ def create_stage_rows(cursor: duckdb.DuckDBPyConnection, metric: Metric, members
         create_table(cursor, "tail_stage_rows", "tail/stage_rows", {"metric": metric})
 
 
-def rows(
-    cursor: duckdb.DuckDBPyConnection, name: str, parameters: dict[str, Any] | None = None
-) -> pl.DataFrame:
+def rows(cursor: duckdb.DuckDBPyConnection, name: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
     """Rows of `queries/<name>.sql` on the cursor that holds the temporary tables."""
     relation = cursor.sql(queries.text(name), params=parameters)
     return pl.DataFrame() if relation is None else relation.pl()
@@ -162,9 +160,7 @@ def _attribute_hint(cursor: duckdb.DuckDBPyConnection, message: str) -> str:
     return f"\nUnits have an attribute of this name: write attributes['{quoted}']" if found else ""
 
 
-def create_table(
-    cursor: duckdb.DuckDBPyConnection, name: str, query: str, parameters: dict[str, Any]
-) -> None:
+def create_table(cursor: duckdb.DuckDBPyConnection, name: str, query: str, parameters: dict[str, Any]) -> None:
     """Leave the rows of `queries/<query>.sql` as the temporary table `name` on the cursor."""
     cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {queries.text(query)}", parameters or None)
 

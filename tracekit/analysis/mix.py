@@ -100,9 +100,7 @@ def _call_excess(tail: CohortSums, baseline: CohortSums) -> np.ndarray:
     """What a different number of calls explains of the difference of the means: float64[G, S]."""
     tail_calls, baseline_calls = _calls(tail), _calls(baseline)
     tail_each = np.divide(_means(tail), tail_calls, out=np.zeros_like(tail_calls), where=tail_calls > 0)
-    base_each = np.divide(
-        _means(baseline), baseline_calls, out=np.zeros_like(tail_calls), where=baseline_calls > 0
-    )
+    base_each = np.divide(_means(baseline), baseline_calls, out=np.zeros_like(tail_calls), where=baseline_calls > 0)
     # A stage that one side never calls has no time per call there: all of it is calls.
     tail_each = np.where(tail_calls > 0, tail_each, base_each)
     base_each = np.where(baseline_calls > 0, base_each, tail_each)

@@ -93,9 +93,7 @@ def _check(baseline: pl.DataFrame, faulty: pl.DataFrame, standard_errors: float,
 
 def _stage_totals(operations: pl.DataFrame) -> pl.DataFrame:
     """Time and calls of each stage in each unit that calls it."""
-    return operations.group_by("unit", *_STAGE).agg(
-        time_ns=pl.col("self_ns").sum(), calls=pl.len().cast(pl.Int64)
-    )
+    return operations.group_by("unit", *_STAGE).agg(time_ns=pl.col("self_ns").sum(), calls=pl.len().cast(pl.Int64))
 
 
 def _baseline_stages(baseline: pl.DataFrame) -> pl.DataFrame:
@@ -130,8 +128,7 @@ def _stage_excess(baseline: pl.DataFrame, faulty: pl.DataFrame) -> pl.DataFrame:
     # Sorted, so that sums of fractions do not depend on the order of the rows.
     return compared.sort(_STAGE).with_columns(
         excess_ns=((pl.col("faulty_ns") - expected_ns) / faulty_units).fill_null(0.0),
-        unseen_ns=pl.when(pl.col("baseline_rate_ns").is_null()).then(pl.col("faulty_ns")).otherwise(0)
-        / faulty_units,
+        unseen_ns=pl.when(pl.col("baseline_rate_ns").is_null()).then(pl.col("faulty_ns")).otherwise(0) / faulty_units,
         variance=variance / faulty_units**2,
     )
 
@@ -156,9 +153,7 @@ def _edges(stages: pl.DataFrame, *, standard_errors: float, floor_ns: float) -> 
     )
     beyond_chance = pl.col("tested_ns") > standard_errors * pl.col("standard_error_ns")
     return (
-        edges.with_columns(
-            has_grown=(beyond_chance & (pl.col("excess_ns") > floor_ns)).fill_null(value=False)
-        )
+        edges.with_columns(has_grown=(beyond_chance & (pl.col("excess_ns") > floor_ns)).fill_null(value=False))
         .drop("tested_ns")
         .sort("service", "callee")
     )

@@ -150,8 +150,7 @@ def cause_frame(
     waits = rows(cursor, "tail/cause_sums").cast({"culprit_rank": pl.Int64})
     number = sums.stages.index(WAITING_STAGE)
     left = [
-        int(sums.total_ns(band)[number] - waits[column].sum())
-        for band, column in enumerate(("tail_ns", "baseline_ns"))
+        int(sums.total_ns(band)[number] - waits[column].sum()) for band, column in enumerate(("tail_ns", "baseline_ns"))
     ]
     if any(left):
         nobody = pl.DataFrame([[None, "unattributed", "", *left]], schema=waits.schema, orient="row")

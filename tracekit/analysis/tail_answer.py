@@ -110,9 +110,7 @@ class TailAnswer:
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values: frames as lists of rows, `quality` for the evidence."""
-        values = {
-            name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "evidence"
-        }
+        values = {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "evidence"}
         return values | {"quality": self.evidence.as_dict()}
 
 

@@ -47,9 +47,7 @@ def _comparable_windows(
     return np.flatnonzero(apart & whole & alike)
 
 
-def _tails(
-    baseline: MeasuredUnits, numbers: np.ndarray, windows: np.ndarray, quantile: float
-) -> list[np.ndarray]:
+def _tails(baseline: MeasuredUnits, numbers: np.ndarray, windows: np.ndarray, quantile: float) -> list[np.ndarray]:
     """Positions of each window's units at or above its own quantile."""
     # Units are ordered by metric, and a stable sort keeps that order inside each window.
     by_window = np.argsort(numbers, kind="stable")

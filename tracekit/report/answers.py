@@ -29,9 +29,7 @@ def quality_output(answer: QualityAnswer) -> Output:
 def ingest_output(report: IngestReport) -> Output:
     """Rows: one a file. Object: the documented JSON of `tracekit ingest`."""
     files = [file.as_dict() for file in report.files]
-    rows = pl.DataFrame(
-        [{name: value for name, value in file.items() if name != "rejects"} for file in files]
-    )
+    rows = pl.DataFrame([{name: value for name, value in file.items() if name != "rejects"} for file in files])
     return Output(rows, report.as_dict(), ingest_text(report))
 
 
@@ -115,9 +113,7 @@ def _evidence_line(answer: TailAnswer) -> str:
 def stragglers_text(answer: StragglersAnswer) -> str:
     """One sentence, then the culprits, largest loss first."""
     return (
-        answer.summary
-        if not len(answer.culprits)
-        else f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
+        answer.summary if not len(answer.culprits) else f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
     )
 
 

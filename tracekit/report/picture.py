@@ -42,9 +42,7 @@ def report(database: Database) -> Output:
 
 def _rows(tails: dict[Metric, TailAnswer]) -> pl.DataFrame:
     columns = ["stage", "owner", "excess_ns", "share", "significant"]
-    frames = [
-        answer.stages.select(pl.lit(metric).alias("metric"), *columns) for metric, answer in tails.items()
-    ]
+    frames = [answer.stages.select(pl.lit(metric).alias("metric"), *columns) for metric, answer in tails.items()]
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
@@ -75,9 +73,7 @@ def _sections(
     if len(outcomes):
         sections.append(_outcomes_text(outcomes))
     sections.append(f"# Quality\n\n{quality_text(verdict)}")
-    sections += [
-        f"# {QUESTIONS[metric]} ({metric})\n\n{tail_text(answer)}" for metric, answer in tails.items()
-    ]
+    sections += [f"# {QUESTIONS[metric]} ({metric})\n\n{tail_text(answer)}" for metric, answer in tails.items()]
     if ranks is not None:
         sections.append(f"# Which rank made the others wait?\n\n{stragglers_text(ranks)}")
     return sections

@@ -19,11 +19,7 @@ def share(value: float | None) -> str:
 
 def moment(time_ns: int | None) -> str:
     """A time in UTC to the second; `–` for none."""
-    return (
-        "–"
-        if time_ns is None
-        else f"{datetime.fromtimestamp(time_ns // 1_000_000_000, UTC):%Y-%m-%d %H:%M:%S}Z"
-    )
+    return "–" if time_ns is None else f"{datetime.fromtimestamp(time_ns // 1_000_000_000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 def count(value: int, noun: str) -> str:

@@ -129,9 +129,7 @@ def _unit_row(number: int) -> dict[str, Any]:
 def _stage_rows(number: int, unit: Request | Step) -> list[tuple[Any, ...]]:
     if isinstance(unit, Step):
         return [(number, "step", stage, stage, part_ns, part_ns, 1) for stage, part_ns in unit.stages]
-    return [
-        (number, window, stage, stage, part_ns, part_ns, unit.calls) for window, stage, part_ns in unit.stages
-    ]
+    return [(number, window, stage, stage, part_ns, part_ns, unit.calls) for window, stage, part_ns in unit.stages]
 
 
 def _frame(rows: list[tuple[Any, ...]], columns: list[str]) -> pl.DataFrame:

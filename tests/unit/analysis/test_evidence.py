@@ -26,8 +26,7 @@ def _arrived(
         )
         if rejected:
             cursor.execute(
-                "INSERT INTO base.ingest_rejects "
-                "VALUES (1, 'rejected', $signal, 'time_zero', $count, 0, NULL)",
+                "INSERT INTO base.ingest_rejects VALUES (1, 'rejected', $signal, 'time_zero', $count, 0, NULL)",
                 {"signal": signal, "count": rejected},
             )
     return database

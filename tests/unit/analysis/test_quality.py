@@ -50,9 +50,7 @@ def test_clean_units_are_good(store: Write) -> None:
     ("orphan_ns", "severity", "verdict"),
     [(0, "ok", "good"), (10, "note", "usable"), (50, "warning", "usable"), (200, "error", "poor")],
 )
-def test_orphaned_time_has_documented_limits(
-    store: Write, orphan_ns: int, severity: str, verdict: str
-) -> None:
+def test_orphaned_time_has_documented_limits(store: Write, orphan_ns: int, severity: str, verdict: str) -> None:
     """Above 1 % of the time it is a warning, above 10 % the data are poor."""
     answer = quality(store([Request([("ttft", "eng.queue", 1000)], orphan_ns=orphan_ns)]))
     assert _found(answer, "orphan_ns") == (severity, orphan_ns, 1000)
@@ -81,9 +79,7 @@ def test_missing_ranks_are_counted_against_the_world_size(store: Write) -> None:
 def test_spans_are_checked_for_impossible_times_and_missing_parents(database: Database) -> None:
     """A span that ends too early, one from the far future, a cut one and an orphan are each counted."""
     with database.transaction() as cursor:
-        cursor.execute(
-            "INSERT INTO base.ingests VALUES (1, 'file', 'json', 2000000000000000000, 4, 0, 0, 0, 0, NULL)"
-        )
+        cursor.execute("INSERT INTO base.ingests VALUES (1, 'file', 'json', 2000000000000000000, 4, 0, 0, 0, 0, NULL)")
     now = 2_000_000_000_000_000_000
     _spans(
         database,

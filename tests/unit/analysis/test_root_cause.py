@@ -91,11 +91,7 @@ def test_growth_below_the_floor_is_no_growth() -> None:
     faulty = HEALTHY | {"search": 150, "gateway_cart": 23}
     answer = rank_services(requests(20, **HEALTHY), requests(10, **faulty))
     assert not answer.edges["has_grown"].any()
-    assert (
-        rank_services(requests(20, **HEALTHY), requests(10, **faulty), floor_share=0.01)
-        .edges["has_grown"]
-        .any()
-    )
+    assert rank_services(requests(20, **HEALTHY), requests(10, **faulty), floor_share=0.01).edges["has_grown"].any()
 
 
 def test_a_stage_that_the_baseline_never_saw_is_counted_apart() -> None:
@@ -115,9 +111,7 @@ def test_a_service_that_the_faulty_units_do_not_show_says_so() -> None:
 def test_equal_scores_are_ranked_by_name() -> None:
     """The same data give the same answer, whatever the order of the rows."""
     baseline = requests(20, **HEALTHY)
-    answers = [
-        rank_services(baseline.sample(fraction=1, shuffle=True, seed=seed), baseline) for seed in (1, 2)
-    ]
+    answers = [rank_services(baseline.sample(fraction=1, shuffle=True, seed=seed), baseline) for seed in (1, 2)]
     assert ranked(answers[0]) == ranked(answers[1])
 
 

@@ -29,9 +29,7 @@ def test_rounded_parts_sum_to_the_rounded_whole(numerators: list[int], denominat
     """Cumulative rounding loses nothing, and moves no part by a nanosecond or more."""
     parts = rounded_parts(numerators, denominator)
     assert sum(parts) == rounded_quotient(sum(numerators), denominator)
-    assert all(
-        abs(part * denominator - exact) <= denominator for part, exact in zip(parts, numerators, strict=True)
-    )
+    assert all(abs(part * denominator - exact) <= denominator for part, exact in zip(parts, numerators, strict=True))
 
 
 @given(st.integers(-(10**18), 10**18), st.lists(st.integers(0, 10**15), min_size=1, max_size=30))
@@ -159,9 +157,7 @@ def test_slices_cover_the_time_in_order(starts: list[int]) -> None:
     assert slices[-1] < blocks.SLICE_COUNT
 
 
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 12.7062), (9, 2.26216), (30, 2.04227), (1000, 1.96234)]
-)
+@pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.7062), (9, 2.26216), (30, 2.04227), (1000, 1.96234)])
 def test_student_quantiles_are_those_of_the_tables(freedom: int, quantile: float) -> None:
     """The numerical integral gives the published values."""
     assert student_quantile(0.95, freedom) == pytest.approx(quantile, abs=1e-4)

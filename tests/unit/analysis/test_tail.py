@@ -88,9 +88,7 @@ def _any_requests(draw: st.DrawFn) -> list[Request]:
     quantile=st.sampled_from([0, 0.5, 0.9]),
     baseline=st.sampled_from(["body", "attributes['side'] = 'x'"]),
 )
-def test_any_units_split_exactly(
-    units: list[Request], metric: Metric, quantile: float, baseline: str
-) -> None:
+def test_any_units_split_exactly(units: list[Request], metric: Metric, quantile: float, baseline: str) -> None:
     """The sum over stages equals the excess for any durations, quantile and baseline."""
     with Database.open(None) as database:
         answer = tail(write_units(database, units), metric, quantile=quantile, baseline=baseline)
@@ -182,9 +180,7 @@ def test_more_large_prompts_are_mix_and_not_slowness(store: Write) -> None:
 
 
 @pytest.mark.parametrize(("long_ms", "each"), [(800, "800.5 µs"), (990, "990.5 µs")])
-def test_sizes_that_the_baseline_lacks_are_neither_mix_nor_slowness(
-    store: Write, long_ms: int, each: str
-) -> None:
+def test_sizes_that_the_baseline_lacks_are_neither_mix_nor_slowness(store: Write, long_ms: int, each: str) -> None:
     """Ten times the prompt, cheap or dear: with nothing of its size to compare, nothing is chosen."""
     after = _prompts("after", long_share=100, long_ms=long_ms)
     answer = _after_before(store(after + _prompts("before", long_share=0)))
@@ -271,9 +267,7 @@ def test_many_windows_like_the_selection_judge_what_is_chance(store: Write) -> N
     """A baseline of 24 windows as long as the selection is used window by window."""
     traffic = _traffic(25 * 200)
     border = 24 * 200 * 1_000_000_000
-    answer = tail(
-        store(traffic), "ttft", quantile=0.9, where=f"start_ns >= {border}", baseline=f"start_ns < {border}"
-    )
+    answer = tail(store(traffic), "ttft", quantile=0.9, where=f"start_ns >= {border}", baseline=f"start_ns < {border}")
     assert answer.method == "windows"
     assert answer.block_counts == [24]
     assert answer.verdict == "no_excess"
@@ -321,9 +315,7 @@ def test_waiting_that_was_charged_to_nobody_is_a_row(store: Write) -> None:
     """The rows of the causes sum to the waiting, also where part of it could not be followed."""
     units = [Step(1, 0, [("step.straggler_wait", 100)], [(1, "step.compute", 60)])]
     answer = tail(store(units), "step", quantile=0)
-    assert answer.causes.select("culprit_rank", "culprit_stage", "tail_mean_ns").sort(
-        "tail_mean_ns"
-    ).rows() == [
+    assert answer.causes.select("culprit_rank", "culprit_stage", "tail_mean_ns").sort("tail_mean_ns").rows() == [
         (None, "unattributed", 40),
         (1, "step.compute", 60),
     ]
@@ -331,9 +323,7 @@ def test_waiting_that_was_charged_to_nobody_is_a_row(store: Write) -> None:
 
 def test_damaged_traces_are_refused(store: Write) -> None:
     """Above a tenth of the time in orphaned spans the answer is refused, whatever its numbers."""
-    units = [
-        Request([("ttft", "eng.queue", 100 + number)], start_ns=number, orphan_ns=20) for number in range(100)
-    ]
+    units = [Request([("ttft", "eng.queue", 100 + number)], start_ns=number, orphan_ns=20) for number in range(100)]
     answer = tail(store(units), "ttft")
     assert answer.verdict == "refused"
     assert answer.as_dict()["quality"]["counts"]["orphan_ns"] == 2000
@@ -373,9 +363,7 @@ def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
         "excess_ns", "stages", "verdict", "quality",
     }  # fmt: skip
     assert expected <= answer.keys()
-    assert {"stage", "owner", "excess_ns", "share", "low_ns", "high_ns", "significant"} <= answer["stages"][
-        0
-    ].keys()
+    assert {"stage", "owner", "excess_ns", "share", "low_ns", "high_ns", "significant"} <= answer["stages"][0].keys()
     assert sum(stage["excess_ns"] for stage in answer["stages"]) == answer["excess_ns"]
 
 
