@@ -21,7 +21,12 @@ def kernel(function: _Function) -> _Function:
     the folder is, so that a kernel never runs with an outdated callee from a neighbouring file. Kernels of
     other folders are not covered: call those from Python.
     """
-    compiled = numba.njit(cache=True, nogil=True)(function)
+    return compiled_with(function)
+
+
+def compiled_with(function: _Function, **options: Any) -> _Function:
+    """Compile a function as `kernel` does, with further options of `numba.njit`."""
+    compiled = numba.njit(cache=True, nogil=True, **options)(function)
     if not numba.config.DISABLE_JIT:
         compiled._cache._cache_file._source_stamp = _source_digest(Path(function.__code__.co_filename).parent)
     return compiled

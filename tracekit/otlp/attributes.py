@@ -116,9 +116,7 @@ def put_attributes(
 
 
 @outlined
-def put_body(
-    source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists
-) -> tuple[int, int, int]:
+def put_body(source: Source, record: int, code: int, out: np.ndarray, at: int, lists: Lists) -> tuple[int, int, int]:
     """Writes the one value of the record at a tape entry, nothing if it is empty; gives what
     `put_attributes` gives.
     """
@@ -304,9 +302,7 @@ def _put_value(
 
 
 @kernel
-def _put_text(
-    source: Source, start: int, size: int, out: np.ndarray, at: int, is_explicit: int
-) -> tuple[int, bool]:
+def _put_text(source: Source, start: int, size: int, out: np.ndarray, at: int, is_explicit: int) -> tuple[int, bool]:
     """Writes a string, or an empty value if it is not UTF-8; gives the place and whether it is."""
     first = at
     if is_explicit:
@@ -357,9 +353,7 @@ def _is_not_finite(source: Source, start: int, size: int) -> bool:
 
 
 @kernel
-def _put_scalar(
-    source: Source, member: int, start: int, size: int, out: np.ndarray, at: int, is_explicit: int
-) -> int:
+def _put_scalar(source: Source, member: int, start: int, size: int, out: np.ndarray, at: int, is_explicit: int) -> int:
     """Writes a scalar that is no string, alone or as what stands behind its name in OTLP/JSON's form."""
     if member == _BYTES:
         return put_base64(out, at, source.buffer, start, size)
@@ -375,13 +369,7 @@ def _put_scalar(
 @kernel
 def _put_double(source: Source, start: int, size: int, out: np.ndarray, at: int) -> int:
     if _is_not_finite(source, start, size):
-        word = (
-            _NAN
-            if source.doubles[start] == 110
-            else _INFINITY
-            if source.doubles[start] == 105
-            else _MINUS_INFINITY
-        )
+        word = _NAN if source.doubles[start] == 110 else _INFINITY if source.doubles[start] == 105 else _MINUS_INFINITY
         return _put_piece(out, at, _WORDS, word)
     at = put_bytes(out, at, source.doubles, start, size)
     for place in range(start, start + size):

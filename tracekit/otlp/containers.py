@@ -102,13 +102,9 @@ def _entity_refs(reading: Reading, record: str, verdict: Verdict) -> list[str | 
     inner = reading.open_verdict("EntityRef")
     schema_urls = reading.text("EntityRef.schema_url", inner).to_pylist()
     types = reading.text("EntityRef.type", inner).to_pylist()
-    id_keys, description_keys = (
-        reading.text_lists(f"EntityRef.{name}") for name in ("id_keys", "description_keys")
-    )
+    id_keys, description_keys = (reading.text_lists(f"EntityRef.{name}") for name in ("id_keys", "description_keys"))
     parents = reading.rows.parents("EntityRef")
-    verdict.reject(
-        parents[held][~inner.is_kept[held]], Reason.INVALID_UTF8, CODE[f"{record}.resource.entity_refs"]
-    )
+    verdict.reject(parents[held][~inner.is_kept[held]], Reason.INVALID_UTF8, CODE[f"{record}.resource.entity_refs"])
     lists: list[list[dict[str, object]]] = [[] for _ in range(reading.rows.length(record))]
     for row in held:
         lists[parents[row]].append({

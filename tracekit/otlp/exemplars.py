@@ -81,9 +81,7 @@ def _content(reading: Reading, verdict: Verdict) -> tuple[pa.Table, np.ndarray]:
     span_id = reading.ids("Exemplar.span_id", size_bytes=8)
     integers, floats = reading.rows.number("Exemplar.as_int"), reading.rows.number("Exemplar.as_double")
     found = {
-        "time_ns": columns.numbers(
-            reading.time("Exemplar.time_unix_nano", verdict, needed=False), pa.int64()
-        ),
+        "time_ns": columns.numbers(reading.time("Exemplar.time_unix_nano", verdict, needed=False), pa.int64()),
         "value_int": columns.numbers(integers, pa.int64(), is_valid=reading.rows.is_set("Exemplar.as_int")),
         "value_double": columns.doubles(floats, is_valid=reading.rows.is_set("Exemplar.as_double")),
         "trace_id": columns.trace_ids(trace_id, is_valid=~columns.is_zero(trace_id)),

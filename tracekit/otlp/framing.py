@@ -108,9 +108,7 @@ def documents(
             yield _chunk(gathered, counted.consumed_bytes, words)
 
 
-def _recognised(
-    window: Window, chunk_bytes: int, max_document_bytes: int
-) -> tuple[str, Iterator[Part | Fault]]:
+def _recognised(window: Window, chunk_bytes: int, max_document_bytes: int) -> tuple[str, Iterator[Part | Fault]]:
     """The format's name and the parts of the stream."""
     start = window.data.lstrip(_BLANKS)
     if not start:

@@ -41,9 +41,7 @@ def body_column(source: Source, entries: np.ndarray, field: str) -> JsonColumn:
     return _column(source, entries, field, put_all_bodies)
 
 
-def _column(
-    source: Source, entries: np.ndarray, field: str, put_all: Callable[..., tuple[int, int]]
-) -> JsonColumn:
+def _column(source: Source, entries: np.ndarray, field: str, put_all: Callable[..., tuple[int, int]]) -> JsonColumn:
     """Writes chunk after chunk; a row whose own text is beyond what a chunk holds is null and told."""
     lists = new_lists(_most_entries(source.tape["aux"], entries))
     repeated, invalid = np.zeros(len(entries), np.int32), np.zeros(len(entries), np.bool_)
@@ -52,9 +50,7 @@ def _column(
     while first < len(entries) or not chunks:
         out, offsets = np.empty(capacity, np.uint8), np.empty(len(entries) - first + 1, np.int64)
         limit = min(MAX_CHUNK_BYTES, capacity - SPARE)
-        last, needed = put_all(
-            source, entries, first, CODE[field], out, offsets, repeated, invalid, lists, limit
-        )
+        last, needed = put_all(source, entries, first, CODE[field], out, offsets, repeated, invalid, lists, limit)
         if last == first and limit == MAX_CHUNK_BYTES and needed <= capacity - SPARE:
             too_large.append(first)
             last += 1
@@ -74,9 +70,7 @@ def _most_entries(aux: np.ndarray, entries: np.ndarray) -> int:
 
 def _first_capacity(source: Source, entries: np.ndarray) -> int:
     """Bytes that the text will hardly exceed: pages that are not needed are not touched."""
-    return min(
-        max(len(source.buffer) + 2 * len(entries), _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES, MAX_CHUNK_BYTES
-    )
+    return min(max(len(source.buffer) + 2 * len(entries), _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES, MAX_CHUNK_BYTES)
 
 
 @outlined

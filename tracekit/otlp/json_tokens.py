@@ -98,12 +98,7 @@ def unescape(buffer: np.ndarray, start: int, end: int, target: int) -> int:
 def _code_point(buffer: np.ndarray, start: int, end: int) -> tuple[int, int]:
     """The character of one `\\uXXXX` or of a surrogate pair, and the byte behind; negative if it is none."""
     high = _four_digits(buffer, start, end)
-    if (
-        0xD800 <= high < 0xDC00
-        and start + 7 < end
-        and buffer[start + 6] == BACKSLASH
-        and buffer[start + 7] == 117
-    ):
+    if 0xD800 <= high < 0xDC00 and start + 7 < end and buffer[start + 6] == BACKSLASH and buffer[start + 7] == 117:
         low = _four_digits(buffer, start + 6, end)
         if 0xDC00 <= low < 0xE000:
             return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00), start + 12

@@ -41,9 +41,7 @@ def length_prefixed(window: Window, chunk_bytes: int, max_document_bytes: int) -
             end = used + _LENGTH_BYTES + size
             if size > max_document_bytes or (end > len(window.data) and not window.is_last):
                 break
-            yield from _message(
-                window.data[used + _LENGTH_BYTES : end], window.offset + used, max_document_bytes
-            )
+            yield from _message(window.data[used + _LENGTH_BYTES : end], window.offset + used, max_document_bytes)
             used = min(end, len(window.data))
         window.drop(used)
         if size is None and window.is_last:

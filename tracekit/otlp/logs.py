@@ -35,9 +35,7 @@ value.
 """
 
 
-def log_tables(
-    reading: Reading, around: Containers, *, first_resource: int, first_scope: int
-) -> dict[str, pa.Table]:
+def log_tables(reading: Reading, around: Containers, *, first_resource: int, first_scope: int) -> dict[str, pa.Table]:
     """Table `logs` of the records that can be stored; resources and scopes begin at the given rows of the
     batch.
     """

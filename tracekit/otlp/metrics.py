@@ -80,9 +80,7 @@ def metric_tables(
         stream_rows = columns.numbers(first_stream + np.arange(len(points)), pa.int64())
         found.setdefault(table_name, []).append(points.add_column(0, "stream_row", stream_rows))
         found.setdefault("metric_streams", []).append(streams)
-        found.setdefault("exemplars", []).append(
-            exemplars.table(record, verdict, documents, first_stream=first_stream)
-        )
+        found.setdefault("exemplars", []).append(exemplars.table(record, verdict, documents, first_stream=first_stream))
         reading.log.add_verdict("metrics", verdict, documents)
         first_stream += len(points)
     _report_empty_metrics(reading, metrics)
@@ -112,9 +110,7 @@ def _metrics(reading: Reading, around: Containers, first_resource: int, first_sc
 
 def _streams(reading: Reading, record: str, metrics: _Metrics, verdict: Verdict) -> pa.Table:
     rows = reading.rows.parents(record)
-    kinds = np.array([_KIND_OF_CODE.get(code, 0) for code in range(max(_KIND_OF_CODE) + 1)])[
-        reading.rows.codes(record)
-    ]
+    kinds = np.array([_KIND_OF_CODE.get(code, 0) for code in range(max(_KIND_OF_CODE) + 1)])[reading.rows.codes(record)]
     attributes, repeated = reading.attributes(f"{record}.attributes", verdict)
     repeated = np.where(verdict.is_kept, repeated, 0)
     reading.note_repeated("metrics", f"{record}.attributes", repeated, metrics.documents[rows])
@@ -143,9 +139,7 @@ def _temporality(metrics: _Metrics, rows: np.ndarray, kinds: np.ndarray) -> tupl
     return temporality, has_temporality
 
 
-def _note_unspecified(
-    reading: Reading, verdict: Verdict, is_unspecified: np.ndarray, documents: np.ndarray
-) -> None:
+def _note_unspecified(reading: Reading, verdict: Verdict, is_unspecified: np.ndarray, documents: np.ndarray) -> None:
     rows = np.flatnonzero(is_unspecified & verdict.is_kept)
     if len(rows):
         reading.log.add(

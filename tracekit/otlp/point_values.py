@@ -55,9 +55,7 @@ def _number_values(reading: Reading, verdict: Verdict) -> pa.Table:
     has_int, has_double = reading.rows.is_set(f"{record}.as_int"), reading.rows.is_set(f"{record}.as_double")
     has_flag = reading.rows.number(f"{record}.flags") & _NO_RECORDED_VALUE != 0
     verdict.reject(~(has_int | has_double | has_flag), Reason.POINT_WITHOUT_VALUE)
-    found["value_int"] = columns.numbers(
-        reading.rows.number(f"{record}.as_int"), pa.int64(), is_valid=has_int
-    )
+    found["value_int"] = columns.numbers(reading.rows.number(f"{record}.as_int"), pa.int64(), is_valid=has_int)
     found["value_double"] = columns.doubles(reading.rows.number(f"{record}.as_double"), is_valid=has_double)
     return _table(found, METRIC_POINTS, reading.rows.length(record))
 
@@ -82,9 +80,7 @@ def _exponential_values(reading: Reading, verdict: Verdict) -> pa.Table:
         is_there = reading.rows.is_set(f"{record}.{side}")
         offset = reading.small(f"{record}.{side}.offset", pa.int32(), verdict, is_valid=is_there)
         found[f"{side}_offset"] = offset
-        found[f"{side}_counts"], _ = _list(
-            reading, f"{record}.{side}.bucket_counts", pa.uint64(), is_valid=is_there
-        )
+        found[f"{side}_counts"], _ = _list(reading, f"{record}.{side}.bucket_counts", pa.uint64(), is_valid=is_there)
     return _table(found, METRIC_HISTOGRAMS, reading.rows.length(record))
 
 

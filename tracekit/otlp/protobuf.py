@@ -58,19 +58,13 @@ def walk_protobuf(
         start, end = bounds[document], bounds[document + 1]
         is_trial = signals[document] < 0
         signal = likely if is_trial else signals[document]
-        after, fault, position = _walk_document(
-            plan, tape, stack, rows, buffer, start, end, document, at, signal
-        )
+        after, fault, position = _walk_document(plan, tape, stack, rows, buffer, start, end, document, at, signal)
         if is_trial and (fault != 0 or not _has_evidence(plan, tape, at, after, signal)):
             forget(plan, tape, rows, at, after)
             signal = _signal_by_trial(plan, tape, stack, rows, buffer, start, end, document, at, likely)
-            after, fault, position = _walk_document(
-                plan, tape, stack, rows, buffer, start, end, document, at, signal
-            )
+            after, fault, position = _walk_document(plan, tape, stack, rows, buffer, start, end, document, at, signal)
         at, likely = after, signal
-        if fault == _MALFORMED and _is_other_signal(
-            plan, tape, stack, rows, buffer, start, end, document, at, signal
-        ):
+        if fault == _MALFORMED and _is_other_signal(plan, tape, stack, rows, buffer, start, end, document, at, signal):
             fault = _WRONG_SIGNAL
         signals[document], faults[document], positions[document] = signal, fault, position
     return at
@@ -99,12 +93,8 @@ def _signal_by_trial(
     best, best_score = likely, np.int64(-1)
     for turn in range(_SIGNAL_COUNT):
         signal = (likely + turn) % _SIGNAL_COUNT
-        after, fault, position = _walk_document(
-            plan, tape, stack, rows, buffer, start, end, document, at, signal
-        )
-        score = (
-            position - start if fault else (end - start) * (1 + _has_evidence(plan, tape, at, after, signal))
-        )
+        after, fault, position = _walk_document(plan, tape, stack, rows, buffer, start, end, document, at, signal)
+        score = position - start if fault else (end - start) * (1 + _has_evidence(plan, tape, at, after, signal))
         forget(plan, tape, rows, at, after)
         if score > best_score:
             best, best_score = signal, score
@@ -191,9 +181,7 @@ def _walk_field(
     if code == UNKNOWN:
         return at, depth, position, 0
     if wire_type != field.wire_type:
-        return _walk_packed(
-            plan, tape, stack, buffer, at, depth, start, code, value, size, position, wire_type
-        )
+        return _walk_packed(plan, tape, stack, buffer, at, depth, start, code, value, size, position, wire_type)
     if field.child < 0:
         at = emit(tape, at, code, around.row, _typed(field.kind, value), size)
         return at, depth, position, 0

@@ -88,9 +88,7 @@ class Reading:
         verdict.reject(found.too_large, Reason.TOO_LARGE, CODE[field])
         return found.column, found.repeated
 
-    def small(
-        self, field: str, kind: pa.DataType, verdict: Verdict, *, is_valid: np.ndarray | None = None
-    ) -> pa.Array:
+    def small(self, field: str, kind: pa.DataType, verdict: Verdict, *, is_valid: np.ndarray | None = None) -> pa.Array:
         """An integer field in a narrower column; rows that do not fit are rejected."""
         values = self.rows.number(field)
         limits = np.iinfo(kind.to_pandas_dtype())

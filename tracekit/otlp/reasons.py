@@ -45,12 +45,6 @@ class Reason(IntEnum):
         return self.name.lower()
 
 
-NOTES = frozenset({
-    Reason.DUPLICATE_ATTRIBUTE_KEY, Reason.TEMPORALITY_UNSPECIFIED,
-    Reason.LINK_ID_INVALID, Reason.EXEMPLAR_ID_INVALID,
-})  # fmt: skip
-"""Reasons that leave the record in the store."""
-
 DOCUMENT_FAULTS = frozenset({
     Reason.TRUNCATED, Reason.MALFORMED, Reason.WRONG_SIGNAL, Reason.NO_KNOWN_SIGNAL, Reason.TOO_LARGE,
     Reason.PARTIAL_FIRST_LINE, Reason.UNREADABLE_COMPRESSION,

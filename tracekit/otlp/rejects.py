@@ -98,9 +98,7 @@ class RejectLog:
         for document, place, total in zip(rows, first, totals, strict=True):
             code = 0 if codes is None else int(codes[place])
             offset = self.source_offset(int(document), int(positions[place]))
-            self.rows.append(
-                (signal, kind, reason.word, int(total), int(document), offset, example(reason, code))
-            )
+            self.rows.append((signal, kind, reason.word, int(total), int(document), offset, example(reason, code)))
 
     def add_verdict(self, signal: str, verdict: Verdict, documents: np.ndarray) -> None:
         """Notes the rejected rows of a record type; `documents` is per row."""
@@ -119,6 +117,4 @@ class RejectLog:
     def table(self) -> pa.Table:
         """The report, ordered by document."""
         ordered = sorted(self.rows, key=lambda row: (row[4], row[1], row[2], row[0] or ""))
-        return pa.table(
-            [list(column) for column in zip(*ordered, strict=True)] or [[]] * len(REJECTS), schema=REJECTS
-        )
+        return pa.table([list(column) for column in zip(*ordered, strict=True)] or [[]] * len(REJECTS), schema=REJECTS)

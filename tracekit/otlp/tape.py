@@ -22,9 +22,7 @@ MAX_NEST = 64
 """Attribute values inside attribute values."""
 
 
-ENTRY = np.dtype(
-    [("value", np.int64), ("parent", np.int32), ("aux", np.int32), ("code", np.int16)], align=True
-)
+ENTRY = np.dtype([("value", np.int64), ("parent", np.int32), ("aux", np.int32), ("code", np.int16)], align=True)
 """One entry of a tape; see the module's text."""
 
 OPEN_MESSAGE = np.dtype([
@@ -100,9 +98,7 @@ def close_record(tape: np.ndarray, record: int, at: int) -> None:
 
 
 @outlined
-def cut_unfinished(
-    plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int
-) -> int:
+def cut_unfinished(plan: Plan, tape: np.ndarray, stack: np.ndarray, rows: np.ndarray, depth: int, at: int) -> int:
     """Takes back what a fault left unfinished, closes the open containers, and gives the next place.
 
     What stays is certain: whole spans, metrics and log records, under a resource and scope that were read
@@ -139,9 +135,7 @@ def _first_uncertain(plan: Plan, tape: np.ndarray, stack: np.ndarray, depth: int
         record = stack[level].record
         if record < 0:
             return around
-        if plan.fields[stack[level].code].role != 1 or not _has_shown(
-            plan, tape, record, stack[level].code, at
-        ):
+        if plan.fields[stack[level].code].role != 1 or not _has_shown(plan, tape, record, stack[level].code, at):
             return record
         around = record
     return at

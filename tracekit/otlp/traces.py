@@ -37,9 +37,7 @@ SPANS = pa.schema(
 )
 
 
-def trace_tables(
-    reading: Reading, around: Containers, *, first_resource: int, first_scope: int
-) -> dict[str, pa.Table]:
+def trace_tables(reading: Reading, around: Containers, *, first_resource: int, first_scope: int) -> dict[str, pa.Table]:
     """Tables `spans`, `span_events` and `span_links` of the records that can be stored.
 
     `first_resource` and `first_scope` are the rows that the signal's resources and scopes begin at in the

@@ -4,7 +4,6 @@ A buffer that is read this way must end in `SPARE` bytes that belong to it. Word
 every platform that numba compiles for.
 """
 
-# ruff: noqa: ANN401 - the arguments of a code generator are of types that numba does not publish
 from __future__ import annotations
 
 from typing import Any
@@ -100,9 +99,7 @@ def first_special(word: int) -> int:
     """Place (0 to 7) of the first quote, backslash or control character among eight bytes, 8 if there is
     none.
     """
-    special = (
-        _zero_bytes(word ^ _QUOTES) | _zero_bytes(word ^ _BACKSLASHES) | ((word - _CONTROLS) & ~word & _HIGH)
-    )
+    special = _zero_bytes(word ^ _QUOTES) | _zero_bytes(word ^ _BACKSLASHES) | ((word - _CONTROLS) & ~word & _HIGH)
     return trailing_zeros(special) >> 3
 
 
