@@ -16,6 +16,8 @@ from tracekit.output import Output
 from tracekit.remote import RemoteStore, endpoint_of
 from tracekit.store import Database, held_database
 
+Metric = analysis.Metric
+
 OUTCOMES = analysis.OUTCOMES
 """How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""
 
@@ -74,7 +76,7 @@ class Store:
 
     def tail(
         self,
-        metric: analysis.Metric,
+        metric: Metric,
         *,
         quantile: float | None = None,
         where: str | None = None,
@@ -143,7 +145,7 @@ class _ServedStore(Store):
         """Rows of a statement that ships with tracekit; see `Store.query`."""
         return self._remote.answer("query", name, **parameters)
 
-    def tail(self, metric: analysis.Metric, **options: Any) -> analysis.TailAnswer:
+    def tail(self, metric: Metric, **options: Any) -> analysis.TailAnswer:
         """See `Store.tail`."""
         return self._remote.answer("tail", metric, **options)
 

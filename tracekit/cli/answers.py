@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import OUTCOMES, Store
+from tracekit.api import OUTCOMES, Metric, Store
 from tracekit.cli.options import database_option, output_options, where_option
 
 CHECK_FAILED_EXIT_CODE = 3
@@ -41,7 +41,7 @@ CHECK_FAILED_EXIT_CODE = 3
 @database_option
 @output_options
 def tail(
-    metric: str, quantile: float | None, where: str | None, baseline: str, outcome: str,
+    metric: Metric, quantile: float | None, where: str | None, baseline: str, outcome: str,
     database: Path, output_format: str, output_path: Path | None,
 ) -> None:  # fmt: skip
     """Which stage made the slow ones slow: the tail against a baseline, split exactly by stage.
