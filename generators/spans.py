@@ -116,7 +116,7 @@ class Emission:
         return numbers[order], rows[order]
 
 
-def _taken(value: Any, rows: np.ndarray) -> Any:  # noqa: ANN401 (columns, constants and nested parts)
+def _taken(value: Any, rows: np.ndarray) -> Any:
     """The same selection in any part of a group."""
     if isinstance(value, np.ndarray):
         return value[rows]

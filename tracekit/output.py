@@ -77,9 +77,12 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     """CSV has neither nested nor binary values: they become JSON text."""
     odd = [name for name, kind in frame.schema.items() if kind.is_nested() or kind == pl.Binary]
     return frame.with_columns(
-        pl.Series(name, [None if cell is None else json.dumps(cell, default=_as_json) for cell in frame[name].to_list()])
-        for name in odd
+        pl.Series(name, [_cell(cell) for cell in frame[name].to_list()], dtype=pl.String) for name in odd
     )
+
+
+def _cell(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, default=_as_json)
 
 
 def _write_text(text: str, path: Path | None) -> None:

@@ -15,7 +15,7 @@ from investigation.timelines import step_section, trace_section
 from tracekit.charts import duration_text
 
 
-def stage_choice(answer: Any) -> str | None:  # noqa: ANN401 - the answer's class is not part of the public names
+def stage_choice(answer: Any) -> str | None:
     """The stage whose proof is shown: chosen by a click or here, else the culprit or the largest excess."""
     stages = answer.stages.sort("excess_ns", "stage", descending=[True, False])["stage"].to_list()
     if not stages:
@@ -25,7 +25,7 @@ def stage_choice(answer: Any) -> str | None:  # noqa: ANN401 - the answer's clas
     return st.selectbox("Stage", ordered, key="stage", bind="query-params", width=320)
 
 
-def proof_section(file: StoreFile, answer: Any) -> None:  # noqa: ANN401 - as above
+def proof_section(file: StoreFile, answer: Any) -> None:
     """The slow units with the most time in a stage, and the chosen one as a timeline."""
     st.subheader("The traces that prove it", anchor=False)
     stage = stage_choice(answer)

@@ -19,6 +19,7 @@ _ANSWER_VERDICTS = {
     "excess_unattributed": ("mostly unattributed", "gray"),
     "excess_spread": ("no single stage", "gray"),
     "mix_not_slowness": ("other work, not slower", "violet"),
+    "size_or_slowness": ("larger or slower: not told apart", "violet"),
     "improved": ("faster", "green"),
     "no_excess": ("nothing to explain", "green"),
     "too_few_blocks": ("holds for these only", "orange"),
@@ -44,7 +45,7 @@ def page_header(title: str, *, purpose: str) -> DeltaGenerator:
     return badge
 
 
-def quality_badge(quality: Any) -> None:  # noqa: ANN401 - the quality of any answer
+def quality_badge(quality: Any) -> None:
     """How far the data can be trusted; the reasons are one click away."""
     verdict, reasons = quality.verdict, list(quality.reasons)
     colour, icon = _VERDICT_COLOURS.get(verdict, "gray"), _VERDICT_ICONS.get(verdict, ":material/block:")
@@ -55,7 +56,7 @@ def quality_badge(quality: Any) -> None:  # noqa: ANN401 - the quality of any an
         st.markdown("\n".join(f"- {reason}" for reason in reasons))
 
 
-def answer_state(answer: Any) -> bool:  # noqa: ANN401 - any answer
+def answer_state(answer: Any) -> bool:
     """What an answer says, in the tone of its verdict; whether there is anything to draw."""
     label, colour = _ANSWER_VERDICTS.get(answer.verdict, (answer.verdict, "gray"))
     st.markdown(f":{colour}-badge[{label}] {answer.summary}")

@@ -29,13 +29,13 @@ _NS_COLUMNS = {
     "per_call_ns": "longer calls (ns)",
 }
 _DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "adjusted p"}
-_BLAMELESS_VERDICTS = frozenset({"mix_not_slowness", "improved", "no_excess"})
+_BLAMELESS_VERDICTS = frozenset({"mix_not_slowness", "size_or_slowness", "improved", "no_excess"})
 _SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
 # A rank that waits is not the culprit, and time without a span has none: neither gets the accent.
 _NOBODYS_STAGES = ("unattributed", "step.straggler_wait")
 
 
-def figures(answer: Any) -> None:  # noqa: ANN401 - the answer's class is not part of the public names
+def figures(answer: Any) -> None:
     """What is compared, in four figures; their exact nanoseconds are in the help texts."""
     shown = {
         "Slow from": answer.threshold_ns,
@@ -49,7 +49,7 @@ def figures(answer: Any) -> None:  # noqa: ANN401 - the answer's class is not pa
             st.metric(label, duration_text(value), help=exact_text(value), border=True)
 
 
-def split_section(answer: Any) -> None:  # noqa: ANN401 - as above
+def split_section(answer: Any) -> None:
     """The excess by stage: bars, intervals, and every figure in a table."""
     st.subheader("Where the excess is", anchor=False)
     st.caption(
@@ -141,7 +141,7 @@ def class_table(classes: pl.DataFrame) -> None:
     )
 
 
-def causes_section(answer: Any) -> None:  # noqa: ANN401 - as above
+def causes_section(answer: Any) -> None:
     """For steps: whom the ranks waited for, and what that rank was doing meanwhile."""
     if answer.causes.is_empty():
         return
@@ -153,7 +153,7 @@ def causes_section(answer: Any) -> None:  # noqa: ANN401 - as above
     st.altair_chart(charts.excess_by_cause(answer.causes), alt="Waiting by the rank waited for")
 
 
-def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -> None:  # noqa: ANN401 - as above
+def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -> None:
     """All units of the question by their metric, the slow ones and the baseline marked."""
     st.subheader("Distribution", anchor=False)
     units = measured_units(file, question.metric, question.where)
@@ -184,7 +184,7 @@ def over_time_section(file: StoreFile, question: TailQuestion) -> None:
     st.altair_chart(charts.stages_over_time(windows), alt="Mean time by stage over time")
 
 
-def differences(answer: Any) -> None:  # noqa: ANN401 - as above
+def differences(answer: Any) -> None:
     """Which attribute values are more frequent among the slow than among the rest."""
     st.subheader("What differs", anchor=False)
     if answer.differences.is_empty():
@@ -209,7 +209,7 @@ def differences(answer: Any) -> None:  # noqa: ANN401 - as above
         st.caption("Not compared (too many values, or nested): " + ", ".join(answer.attributes_set_aside))
 
 
-def left_out(answer: Any) -> None:  # noqa: ANN401 - as above
+def left_out(answer: Any) -> None:
     """Which units did not enter, and why: counted, never silent."""
     if not answer.left_out.is_empty():
         parts = [

@@ -57,28 +57,28 @@ def opened(file: StoreFile) -> Iterator[Any]:
 
 
 @st.cache_data(max_entries=200, show_spinner=False)
-def rows(file: StoreFile, query: str, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any value DuckDB binds
+def rows(file: StoreFile, query: str, **parameters: Any) -> pl.DataFrame:
     """Rows of the statement `queries/<query>.sql`."""
     with opened(file) as store:
         return store.query(query, **parameters)
 
 
 @st.cache_data(max_entries=32, show_spinner="Splitting the tail by stage …")
-def tail_answer(file: StoreFile, *, metric: str, quantile: float, where: str | None, baseline: str) -> Any:  # noqa: ANN401 - the answer's class is not part of the public names
+def tail_answer(file: StoreFile, *, metric: str, quantile: float, where: str | None, baseline: str) -> Any:
     """`tracekit.Store.tail`."""
     with opened(file) as store:
         return store.tail(metric, quantile=quantile, where=where, baseline=baseline)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def stragglers_answer(file: StoreFile, *, job: str | None = None) -> Any:  # noqa: ANN401 - as above
+def stragglers_answer(file: StoreFile, *, job: str | None = None) -> Any:
     """`tracekit.Store.stragglers`."""
     with opened(file) as store:
         return store.stragglers(job=job)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def quality_answer(file: StoreFile) -> Any:  # noqa: ANN401 - as above
+def quality_answer(file: StoreFile) -> Any:
     """`tracekit.Store.quality`."""
     with opened(file) as store:
         return store.quality()

@@ -34,7 +34,7 @@ def service_table(file: StoreFile) -> None:
     )
 
 
-def quality_table(quality: Any) -> None:  # noqa: ANN401 - the answer's class is not part of the public names
+def quality_table(quality: Any) -> None:
     """The checks of the data that found something, the worst first, and how many found nothing."""
     found = quality.checks.filter(pl.col("severity") != "ok")
     if not found.is_empty():

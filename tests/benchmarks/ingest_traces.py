@@ -215,7 +215,7 @@ class Block:
         return rows
 
 
-def _sentinel(slot: Slot, digit: str) -> Any:  # noqa: ANN401 - as many types as slots have kinds
+def _sentinel(slot: Slot, digit: str) -> Any:
     """A value of the slot that differs in every byte from that of another digit, in both encodings."""
     if slot.kind == "id":
         return bytes.fromhex(digit * 2 * slot.width)
@@ -241,7 +241,7 @@ class Forms:
     frame: Callable[[bytes], bytes]
 
 
-def _resolved(value: Any, values: Values) -> Any:  # noqa: ANN401 - any attribute value
+def _resolved(value: Any, values: Values) -> Any:
     return values[value.name] if isinstance(value, Slot) else value
 
 
@@ -267,7 +267,7 @@ def _protobuf_span(position: int, values: Values) -> Span:
     )
 
 
-def _protobuf_value(value: Any) -> AnyValue:  # noqa: ANN401 - any attribute value
+def _protobuf_value(value: Any) -> AnyValue:
     names = {bool: "bool_value", int: "int_value", float: "double_value", str: "string_value"}
     return AnyValue(**{names[type(value)]: value})
 
@@ -326,7 +326,7 @@ def _json_span(position: int, values: Values) -> dict[str, Any]:
     return span if parent is None else span | {"parentSpanId": values[f"span_id_{parent}"].hex()}
 
 
-def _json_value(value: Any, values: Values) -> dict[str, Any]:  # noqa: ANN401 - any attribute value
+def _json_value(value: Any, values: Values) -> dict[str, Any]:
     if isinstance(value, Slot) and value.kind == "double":
         return {"doubleValue": f"@{value.name}@"}
     value = _resolved(value, values)

@@ -29,7 +29,8 @@ def test_python_snippets_run(document: str, tmp_path: Path) -> None:
     """Each Python snippet runs as it stands, in a folder where `sample_traces` lies."""
     (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
     for snippet in blocks(document, "python"):
-        done = subprocess.run([sys.executable, "-c", snippet], cwd=tmp_path, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-c", snippet]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{snippet}\n{done.stderr}"
 
 

@@ -24,7 +24,8 @@ port_option = click.option("--ui", "port", default=8501, show_default=True, help
 def app(database: Path, port: int) -> None:
     """Open the investigation app on a trace store, on this machine only (127.0.0.1)."""
     if not database.exists():
-        raise StoreError(f"there is no trace store at {database}: ingest files first (tracekit ingest PATH --db {database})")
+        remedy = f"ingest files first (tracekit ingest PATH --db {database})"
+        raise StoreError(f"there is no trace store at {database}: {remedy}")
     serve_app(database, port=port)
 
 

@@ -25,7 +25,7 @@ class RemoteStore:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
 
-    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any JSON value
+    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """Rows of one SELECT statement; the server allows no other.
 
         Raises `QueryError` with DuckDB's message, and for more than `ROW_LIMIT` rows.
@@ -38,7 +38,7 @@ class RemoteStore:
             )
         return frame_from(body)
 
-    def answer(self, name: str, /, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - the answer's class
+    def answer(self, name: str, /, *arguments: object, **options: object) -> Any:
         """What the method `name` of `Store` answers in the server."""
         _, body = self._ask(f"/api/answers/{name}", {"arguments": arguments, "options": options})
         return unpacked(json.loads(body))

@@ -16,7 +16,7 @@ from tracekit.errors import TracekitError
 _PACKAGE = "tracekit."
 
 
-def packed(value: object) -> Any:  # noqa: ANN401 - any JSON value
+def packed(value: object) -> Any:
     """A value made of scalars, lists, tuples, dicts, frames and tracekit's dataclasses as a JSON value."""
     match value:
         case None | bool() | int() | float() | str():
@@ -37,7 +37,7 @@ def packed(value: object) -> Any:  # noqa: ANN401 - any JSON value
     raise TypeError(f"{type(value).__name__} cannot be sent to another process")
 
 
-def unpacked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def unpacked(value: Any) -> Any:
     """The value that `packed` made this JSON value from. Raises `TracekitError` for one it never makes."""
     match value:
         case None | bool() | int() | float() | str():
@@ -67,7 +67,7 @@ def frame_from(stream: bytes) -> pl.DataFrame:
     return pl.read_ipc_stream(io.BytesIO(stream))
 
 
-def _dataclass(name: str) -> Any:  # noqa: ANN401 - a class
+def _dataclass(name: str) -> Any:
     module, _, attribute = name.partition(":")
     found = getattr(importlib.import_module(module), attribute, None) if module.startswith(_PACKAGE) else None
     if not (isinstance(found, type) and is_dataclass(found)):

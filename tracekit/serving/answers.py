@@ -151,7 +151,7 @@ async def _limited_rows(
     return await running
 
 
-def _within(value: object, default: float, limit: float) -> Any:  # noqa: ANN401 - int or float as the default
+def _within(value: object, default: float, limit: float) -> Any:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:

@@ -8,7 +8,7 @@ from typing import Any
 from tracekit.queries import folder
 
 
-def app_settings(**overrides: Any) -> dict[str, Any]:  # noqa: ANN401 - any value of a setting
+def app_settings(**overrides: Any) -> dict[str, Any]:
     """The settings of `app/.streamlit/config.toml` by dotted name; `server_port=1` overrides `server.port`.
 
     Streamlit reads that file only for a script that lies beside it, which the `tracekit` command does not:

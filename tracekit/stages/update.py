@@ -63,7 +63,7 @@ def _progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int | None]:
     return built, _value(cursor, "SELECT max(ingest_id)::BIGINT FROM base.spans")
 
 
-def _value(cursor: duckdb.DuckDBPyConnection, statement: str) -> Any:  # noqa: ANN401 - whatever is selected
+def _value(cursor: duckdb.DuckDBPyConnection, statement: str) -> Any:
     return cursor.execute(statement).fetchall()[0][0]
 
 

@@ -68,7 +68,7 @@ class Database:
         with self._cursor_lock, store_errors(self.path):
             return self._connection.cursor()
 
-    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any value DuckDB binds
+    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of a SQL statement; `parameters` are bound to its `$names`.
 
         Attributes come as JSON text. Raises `QueryError` with DuckDB's message.
@@ -79,7 +79,7 @@ class Database:
             except duckdb.Error as error:
                 raise QueryError(str(error)) from error
 
-    def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:  # noqa: ANN401 - any value DuckDB binds
+    def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
         return self.sql(queries.text(name), **parameters)
 

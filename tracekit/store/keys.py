@@ -38,7 +38,7 @@ def _first_rows(keys: np.ndarray, seed: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _slot(key: np.ndarray, seed: Any, slot_count: int) -> Any:  # noqa: ANN401 - numpy scalars
+def _slot(key: np.ndarray, seed: Any, slot_count: int) -> Any:
     # The finaliser of MurmurHash3, over each word in turn.
     mixed = seed
     for word in key:

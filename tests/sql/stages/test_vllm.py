@@ -22,7 +22,7 @@ NORMAL = {
 }
 
 
-def engine_span(end_ms: int = 901, name: str = "llm_request", **attributes: Any) -> Span:  # noqa: ANN401 - attributes of any type
+def engine_span(end_ms: int = 901, name: str = "llm_request", **attributes: Any) -> Span:
     """A request of 901 ms whose attributes are `NORMAL` with some replaced (None: left out)."""
     short = {key.rpartition(".")[2]: key for key in NORMAL}
     replaced = NORMAL | {short.get(key, key): value for key, value in attributes.items()}

@@ -26,12 +26,12 @@ STAGES = pl.DataFrame(
 )
 
 
-def rows_of(chart: Any, column: str) -> list[dict[str, Any]]:  # noqa: ANN401 - any Altair chart
+def rows_of(chart: Any, column: str) -> list[dict[str, Any]]:
     """The rows of the chart's dataset that has a column."""
     return next(rows for rows in chart.to_dict()["datasets"].values() if rows and column in rows[0])
 
 
-def marks(chart: Any) -> list[str]:  # noqa: ANN401 - any Altair chart
+def marks(chart: Any) -> list[str]:
     """The marks of a layered chart."""
     return [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]
 

@@ -71,7 +71,7 @@ def test_several_signals_in_one_file_are_all_stored(database: Database, folder: 
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
-def test_compressed_files_are_recognised_by_content(database: Database, folder: Path, pack: Any) -> None:  # noqa: ANN401
+def test_compressed_files_are_recognised_by_content(database: Database, folder: Path, pack: Any) -> None:
     """A name without the usual ending makes no difference."""
     path = folder / "traces"
     path.write_bytes(pack(json_lines(MIXED)))

@@ -256,7 +256,7 @@ def to_json(message: Message) -> bytes:
     return json.dumps(_with_hex_ids(json_format.MessageToDict(message, use_integers_for_enums=True))).encode()
 
 
-def _with_hex_ids(value: Any) -> Any:  # noqa: ANN401
+def _with_hex_ids(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_hex_ids(each) for each in value]
     if not isinstance(value, dict):

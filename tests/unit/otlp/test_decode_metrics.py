@@ -96,7 +96,7 @@ def summary_row(row: int, point: Message) -> Row:
     }  # fmt: skip
 
 
-def point_rows(data: MetricsData, types: set[str], row_of: Any) -> list[Row]:  # noqa: ANN401
+def point_rows(data: MetricsData, types: set[str], row_of: Any) -> list[Row]:
     return [
         row_of(row, point) for row, (_, _, point) in enumerate(points(data)) if type(point).__name__ in types
     ]

@@ -31,7 +31,7 @@ LISTS = {
 POINTS = {"gauge": "metric_points", "sum": "metric_points", "histogram": "metric_histograms"}
 
 
-def counted(value: Any, counts: Counter[str]) -> Counter[str]:  # noqa: ANN401
+def counted(value: Any, counts: Counter[str]) -> Counter[str]:
     """Rows that each table must have for a parsed document."""
     if isinstance(value, dict):
         for key, each in value.items():

@@ -21,7 +21,7 @@ from tracekit.otlp import Batch, Document, columns, decode, json_columns
 int64s = st.integers(-(2**63), 2**63 - 1) | st.integers(-1000, 1000).map(lambda each: each * 10**15)
 
 
-def attribute_value(literal: str, member: str) -> Any:  # noqa: ANN401
+def attribute_value(literal: str, member: str) -> Any:
     """What the attributes column says of a value that is written into a document as it stands."""
     content = traces(span(attributes=[attribute("a", **{member: "@"})])).replace(b'"@"', literal.encode())
     batch = read(content)

@@ -15,7 +15,7 @@ WAIT, COMM = "step.straggler_wait", "step.exposed_comm"
 UNSPLIT = f"unsplit({WAIT}|{COMM})"
 
 
-def span(id: int, rank: int, start: int, end: int, stage: str, step: int | None = 1, **other: Any) -> Span:  # noqa: ANN401 - any field of a span
+def span(id: int, rank: int, start: int, end: int, stage: str, step: int | None = 1, **other: Any) -> Span:
     """A span of one rank; its parent is the rank's step span (id 100 + rank) unless it says otherwise."""
     attributes = {"tracekit.stage": stage} | ({} if step is None else {"tracekit.step": step})
     values: dict[str, Any] = {"parent": 0 if stage == "step" else 100 + rank, "job": "j", "attempt": 0}
@@ -24,7 +24,7 @@ def span(id: int, rank: int, start: int, end: int, stage: str, step: int | None 
     )
 
 
-def step(rank: int, start: int, end: int, **other: Any) -> Span:  # noqa: ANN401 - any field of a span
+def step(rank: int, start: int, end: int, **other: Any) -> Span:
     return span(100 + rank, rank, start, end, "step", **other)
 
 
@@ -36,7 +36,7 @@ def reduce(
     *,
     seq: int | None = 1,
     group: str = "dp",
-    **other: Any,  # noqa: ANN401 - any field of a span
+    **other: Any,
 ) -> Span:
     keys = {"tracekit.collective.name": "all_reduce", "tracekit.collective.group": group}
     keys |= {} if seq is None else {"tracekit.collective.seq": seq}

@@ -24,7 +24,7 @@ def span(
     start: int = 1,
     end: int = 2,
     name: str = "work",
-    **fields: Any,  # noqa: ANN401 - any OTLP/JSON field
+    **fields: Any,
 ) -> Record:
     """Span `number` of trace `trace`; `fields` are further OTLP/JSON fields."""
     return {
@@ -37,7 +37,7 @@ def span(
     }
 
 
-def traces(*spans: Record, service: str = "shop", **resource: Any) -> Record:  # noqa: ANN401
+def traces(*spans: Record, service: str = "shop", **resource: Any) -> Record:
     """A document with spans of one service."""
     sender = {"attributes": attributes({"service.name": service} | resource)}
     return {
@@ -56,7 +56,7 @@ def gauge(name: str, *points: Record) -> Record:
     return {"name": name, "unit": "1", "gauge": {"dataPoints": points}}
 
 
-def point(time: int, value: float, **values: Any) -> Record:  # noqa: ANN401
+def point(time: int, value: float, **values: Any) -> Record:
     """A point at a time; `values` are its attributes."""
     known = {"asInt": str(value)} if isinstance(value, int) else {"asDouble": value}
     return {"timeUnixNano": str(time), "attributes": attributes(values)} | known
