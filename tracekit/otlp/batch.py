@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from tracekit.otlp.attributes import Source
 from tracekit.otlp.containers import RECORDS_OF, RESOURCES, SCOPES, containers
-from tracekit.otlp.doubles import number_texts
+from tracekit.otlp.doubles import faults_and_doubles, number_texts
 from tracekit.otlp.exemplars import EXEMPLARS
 from tracekit.otlp.fields import NAMES, PLAN, SIGNALS, Signal
 from tracekit.otlp.logs import LOGS, log_tables
 from tracekit.otlp.metrics import METRIC_STREAMS, metric_tables
 from tracekit.otlp.pivot import pivot
 from tracekit.otlp.point_values import METRIC_HISTOGRAMS, METRIC_POINTS, METRIC_SUMMARIES
-from tracekit.otlp.reading import Reading, faults_of
+from tracekit.otlp.reading import Reading
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import REJECTS, RejectLog
 from tracekit.otlp.span_children import SPAN_EVENTS, SPAN_LINKS
@@ -132,13 +132,14 @@ def _tables(reading: Reading) -> dict[str, pa.Table]:
 
 
 def _reading(walked: Walk, log: RejectLog) -> Reading:
-    texts = number_texts(walked.tape, walked.entry_count)
+    faults, doubles = faults_and_doubles(walked.tape, walked.entry_count)
+    texts = number_texts(walked.tape, doubles)
     return Reading(
         source=Source(PLAN, walked.tape, walked.buffer, texts),
         rows=pivot(walked.tape, walked.entry_count, walked.row_counts),
         log=log,
         entry_count=walked.entry_count,
-        faults=faults_of(walked.tape, walked.entry_count),
+        faults=faults,
     )
 
 

@@ -15,19 +15,26 @@ from tracekit.otlp.words import SPARE
 
 _MINUS, _POINT, _DIGIT_ZERO, _CAPITAL_I = 45, 46, 48, 73
 _IS_DOUBLE = PLAN.fields["kind"] == DOUBLE
+_IS_FAULT = np.arange(len(PLAN.fields)) == FAULT
 _IS_VALUE_DOUBLE = (PLAN.fields["member"] > 0) & _IS_DOUBLE
 _TEXT_BYTES = 24  # `-2.2250738585072014e-308` is the longest
 _MOST_DECIMALS = 4
 _SHORT_LIMIT = 1e9
 
 
-def number_texts(tape: np.ndarray, entry_count: int) -> np.ndarray:
-    """Turns the doubles of attribute values into slices of the array that is given back.
+def faults_and_doubles(tape: np.ndarray, entry_count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tape entries of the faults inside records, and of the doubles that are attribute values."""
+    entries = entries_of(tape, entry_count, _IS_FAULT | _IS_VALUE_DOUBLE)
+    is_fault = _IS_FAULT[tape["code"][entries]]
+    return entries[is_fault], entries[~is_fault]
+
+
+def number_texts(tape: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    """Turns the doubles at tape entries into slices of the array that is given back.
 
     The texts are the shortest that read back as the same double; `nan`, `inf` and `-inf` stand for what is
     not finite.
     """
-    entries = entries_of(tape, entry_count, _IS_VALUE_DOUBLE)
     values = tape["value"][entries].view(np.float64)
     texts = np.zeros(len(entries) * _TEXT_BYTES + SPARE, np.uint8)
     sizes = np.zeros(len(entries), np.int32)

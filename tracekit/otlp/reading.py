@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tracekit.otlp import columns
 from tracekit.otlp.attributes import Source
-from tracekit.otlp.fields import CODE, FAULT
+from tracekit.otlp.fields import CODE
 from tracekit.otlp.json_columns import attribute_column, body_column
 from tracekit.otlp.pivot import Rows
 from tracekit.otlp.reasons import Reason
@@ -146,11 +146,6 @@ class Reading:
             codes=np.full(len(rows), CODE[field]),
             counts=repeated[rows],
         )
-
-
-def faults_of(tape: np.ndarray, entry_count: int) -> np.ndarray:
-    """Tape entries of the faults inside records."""
-    return np.flatnonzero(tape["code"][:entry_count] == FAULT)
 
 
 def kept_rows(table: pa.Table, is_kept: np.ndarray) -> pa.Table:
