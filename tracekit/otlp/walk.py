@@ -60,10 +60,12 @@ def _buffer(payloads: Sequence[bytes | memoryview], size: int, encoding: Encodin
 
     For JSON with as much room again for unescaped text; what is not needed of it takes up no memory.
     """
-    if encoding == "protobuf":
-        return np.frombuffer(bytearray().join([*payloads, bytes(SPARE)]), np.uint8)
-    buffer = np.empty(2 * size + 2 * SPARE, np.uint8)
-    buffer[:size] = np.frombuffer(b"".join(payloads), np.uint8)
+    room = size + SPARE if encoding == "json" else 0
+    buffer = np.empty(size + SPARE + room, np.uint8)
+    view, at = memoryview(buffer), 0
+    for payload in payloads:
+        view[at : at + len(payload)] = payload
+        at += len(payload)
     buffer[size : size + SPARE] = 0
     return buffer
 
