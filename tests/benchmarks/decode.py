@@ -41,9 +41,7 @@ def message(span_count: int, seed: int) -> TracesData:
             end_time_unix_nano=start_ns + chance.randrange(10**10),
         )  # fmt: skip
         for key, value in _attributes(chance).items():
-            member = {str: "string_value", bool: "bool_value", int: "int_value", float: "double_value"}[
-                type(value)
-            ]
+            member = {str: "string_value", bool: "bool_value", int: "int_value", float: "double_value"}[type(value)]
             setattr(span.attributes.add(key=key).value, member, value)
     return data
 
@@ -67,10 +65,7 @@ def as_json(data: TracesData) -> bytes:
     """The document as OTLP/JSON."""
 
     def with_hex_ids(fields: dict[str, object]) -> dict[str, object]:
-        return {
-            key: base64.b64decode(str(value)).hex() if key in _HEX_IDS else value
-            for key, value in fields.items()
-        }
+        return {key: base64.b64decode(str(value)).hex() if key in _HEX_IDS else value for key, value in fields.items()}
 
     text = json_format.MessageToJson(data, use_integers_for_enums=True)
     return json.dumps(json.loads(text, object_hook=with_hex_ids), separators=(",", ":")).encode()

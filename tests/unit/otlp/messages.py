@@ -135,9 +135,7 @@ logs_data = st.builds(
             resource=resources,
             schema_url=texts,
             scope_logs=st.lists(
-                st.builds(
-                    ScopeLogs, scope=scopes, schema_url=texts, log_records=st.lists(log_records, max_size=2)
-                ),
+                st.builds(ScopeLogs, scope=scopes, schema_url=texts, log_records=st.lists(log_records, max_size=2)),
                 max_size=2,
             ),
         ),
@@ -179,9 +177,7 @@ def _histogram_points(draw: st.DrawFn) -> HistogramDataPoint:
 
 
 _int32s = st.integers(-(2**31), 2**31 - 1)
-_buckets = st.builds(
-    ExponentialHistogramDataPoint.Buckets, offset=_int32s, bucket_counts=st.lists(uint64s, max_size=3)
-)
+_buckets = st.builds(ExponentialHistogramDataPoint.Buckets, offset=_int32s, bucket_counts=st.lists(uint64s, max_size=3))
 exponential_points = st.builds(
     ExponentialHistogramDataPoint,
     count=uint64s,
@@ -240,9 +236,7 @@ metrics_data = st.builds(
             resource=resources,
             schema_url=texts,
             scope_metrics=st.lists(
-                st.builds(
-                    ScopeMetrics, scope=scopes, schema_url=texts, metrics=st.lists(metrics, max_size=2)
-                ),
+                st.builds(ScopeMetrics, scope=scopes, schema_url=texts, metrics=st.lists(metrics, max_size=2)),
                 max_size=2,
             ),
         ),
@@ -261,7 +255,4 @@ def _with_hex_ids(value: Any) -> Any:
         return [_with_hex_ids(each) for each in value]
     if not isinstance(value, dict):
         return value
-    return {
-        key: base64.b64decode(each).hex() if key in HEX_IDS else _with_hex_ids(each)
-        for key, each in value.items()
-    }
+    return {key: base64.b64decode(each).hex() if key in HEX_IDS else _with_hex_ids(each) for key, each in value.items()}

@@ -80,9 +80,7 @@ def canonical(value: AnyValue) -> object:
         if pairs and pairs[0].key in MEMBERS:
             return explicit(value)
         return Pairs((each.key, canonical(each.value)) for each in pairs)
-    needs_form = member == "bytes_value" or (
-        member == "double_value" and not math.isfinite(value.double_value)
-    )
+    needs_form = member == "bytes_value" or (member == "double_value" and not math.isfinite(value.double_value))
     return explicit(value) if needs_form else getattr(value, member)
 
 
@@ -95,10 +93,7 @@ def explicit(value: AnyValue) -> object:
     if member == "array_value":
         content = Pairs([("values", [explicit(each) for each in content.values])])
     elif member == "kvlist_value":
-        pairs = (
-            Pairs([("key", each.key), ("value", explicit(each.value))])
-            for each in _first_of_each(content.values)
-        )
+        pairs = (Pairs([("key", each.key), ("value", explicit(each.value))]) for each in _first_of_each(content.values))
         content = Pairs([("values", list(pairs))])
     elif member == "bytes_value":
         content = base64.b64encode(content).decode()

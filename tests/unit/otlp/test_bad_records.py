@@ -201,9 +201,7 @@ def test_fault_of_a_metric_rejects_its_points(fields: Json) -> None:
     ([], [], True), (["4"], [], True), (["1", "3"], [10.0], True),
     (["4"], [10.0], False), ([], [10.0], False), (["1", "2", "1"], [10.0], False),
 ])  # fmt: skip
-def test_histogram_needs_one_more_bucket_than_bounds(
-    counts: list[str], bounds: list[float], is_kept: bool
-) -> None:
+def test_histogram_needs_one_more_bucket_than_bounds(counts: list[str], bounds: list[float], is_kept: bool) -> None:
     """Or no buckets at all; one bucket without bounds is the whole line."""
     point = {"timeUnixNano": "5", "count": "4", "bucketCounts": counts, "explicitBounds": bounds}
     batch = read(metrics({"name": "m", "histogram": {"dataPoints": [point], "aggregationTemporality": 2}}))
@@ -271,14 +269,10 @@ def test_values_nest_64_levels() -> None:
     assert reasons(batch) == [("rejected", "nested_too_deep", 1)]
 
 
-@pytest.mark.parametrize(
-    "opening", ['{"arrayValue":{"values":[', '{"kvlistValue":{"values":[{"key":"k","value":']
-)
+@pytest.mark.parametrize("opening", ['{"arrayValue":{"values":[', '{"kvlistValue":{"values":[{"key":"k","value":'])
 def test_a_bomb_of_nesting_is_rejected_quickly(opening: str) -> None:
     """A million levels neither crash nor hang."""
-    bomb = traces(GOOD, span(attributes=[{"key": "a", "value": "@"}])).replace(
-        b'"@"', opening.encode() * 1_000_000
-    )
+    bomb = traces(GOOD, span(attributes=[{"key": "a", "value": "@"}])).replace(b'"@"', opening.encode() * 1_000_000)
     batch = read(bomb)
     assert names(batch) == ["good"]
     assert [kind for kind, _, _ in reasons(batch)] == ["rejected"]

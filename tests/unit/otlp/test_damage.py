@@ -38,14 +38,10 @@ def assert_sound(batch: Batch) -> None:
         assert all(row < batch.scopes.num_rows for row in getattr(batch, name)["scope_row"].to_pylist())
     assert all(row < batch.spans.num_rows for row in batch.span_events["span_row"].to_pylist())
     for name in ("metric_points", "metric_histograms", "metric_summaries", "exemplars"):
-        assert all(
-            row < batch.metric_streams.num_rows for row in getattr(batch, name)["stream_row"].to_pylist()
-        )
+        assert all(row < batch.metric_streams.num_rows for row in getattr(batch, name)["stream_row"].to_pylist())
     for name in ("spans", "logs", "resources", "metric_streams"):
         assert all(
-            isinstance(json.loads(text), dict)
-            for text in getattr(batch, name)["attributes"].to_pylist()
-            if text
+            isinstance(json.loads(text), dict) for text in getattr(batch, name)["attributes"].to_pylist() if text
         )
 
 
@@ -90,13 +86,9 @@ def flipped(payload: bytes, changes: list[tuple[int, int]]) -> bytes:
 
 
 @given(data=any_data, changes=flips, signal=st.sampled_from(["traces", "metrics", "logs", None]))
-def test_damaged_protobuf_is_read_soundly(
-    data: Message, changes: list[tuple[int, int]], signal: str | None
-) -> None:
+def test_damaged_protobuf_is_read_soundly(data: Message, changes: list[tuple[int, int]], signal: str | None) -> None:
     """Also when the wrong signal is asked for."""
-    assert_sound(
-        decode([Document(flipped(data.SerializeToString(), changes))], encoding="protobuf", signal=signal)
-    )
+    assert_sound(decode([Document(flipped(data.SerializeToString(), changes))], encoding="protobuf", signal=signal))
 
 
 @given(data=any_data, changes=flips)
@@ -111,9 +103,7 @@ def test_any_bytes_are_read_soundly(payload: bytes, encoding: str) -> None:
     assert_sound(decode([Document(payload)], encoding=encoding))
 
 
-@given(
-    data=any_data, changes=flips, is_json=st.booleans(), cut=st.floats(0, 1), chunk_bytes=st.integers(1, 500)
-)
+@given(data=any_data, changes=flips, is_json=st.booleans(), cut=st.floats(0, 1), chunk_bytes=st.integers(1, 500))
 def test_damaged_files_are_read_or_refused(
     data: Message, changes: list[tuple[int, int]], is_json: bool, cut: float, chunk_bytes: int
 ) -> None:

@@ -97,9 +97,7 @@ def summary_row(row: int, point: Message) -> Row:
 
 
 def point_rows(data: MetricsData, types: set[str], row_of: Any) -> list[Row]:
-    return [
-        row_of(row, point) for row, (_, _, point) in enumerate(points(data)) if type(point).__name__ in types
-    ]
+    return [row_of(row, point) for row, (_, _, point) in enumerate(points(data)) if type(point).__name__ in types]
 
 
 def exemplar_rows(data: MetricsData) -> list[Row]:
@@ -138,6 +136,4 @@ def test_json_decodes_to_the_same_tables(data: MetricsData) -> None:
     batch = decode([Document(messages.to_json(data))], encoding="json")
     assert_holds(batch, data)
     same = decode([Document(data.SerializeToString())], encoding="protobuf", signal="metrics")
-    assert all(
-        getattr(batch, name).equals(getattr(same, name)) for name in ("resources", "scopes", "logs", "spans")
-    )
+    assert all(getattr(batch, name).equals(getattr(same, name)) for name in ("resources", "scopes", "logs", "spans"))

@@ -62,9 +62,7 @@ def names(content: bytes, **options: int) -> list[str]:
 
 def rejects(content: bytes, **options: int) -> list[tuple[str, int]]:
     """Reason and offset of everything that was set aside."""
-    tables = [
-        table for chunk, batch in decoded(content, **options) for table in (chunk.rejects, batch.rejects)
-    ]
+    tables = [table for chunk, batch in decoded(content, **options) for table in (chunk.rejects, batch.rejects)]
     return [(row["reason"], row["offset"]) for table in tables for row in table.to_pylist()]
 
 
@@ -117,9 +115,7 @@ def test_every_format_is_read_whole(content: bytes) -> None:
 
 @pytest.mark.parametrize(("compress", "word"), [(gzip.compress, ", gzip"), (zstd, ", zstd"), (bytes, "")])
 @pytest.mark.parametrize(("name", "content"), FORMATS.items())
-def test_format_is_told_in_words(
-    name: str, content: bytes, compress: Callable[[bytes], bytes], word: str
-) -> None:
+def test_format_is_told_in_words(name: str, content: bytes, compress: Callable[[bytes], bytes], word: str) -> None:
     """A report can say what a file was."""
     found = chunks(compress(content))
     assert {chunk.format for chunk in found} == {name + word}

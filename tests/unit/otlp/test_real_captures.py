@@ -104,8 +104,7 @@ def test_exporters_of_the_sdk_are_read_in_both_encodings() -> None:
             pass
     provider.shutdown()
     from_json = [
-        decode(chunk.documents, encoding=chunk.encoding)
-        for chunk in documents(io.BytesIO(stream.getvalue().encode()))
+        decode(chunk.documents, encoding=chunk.encoding) for chunk in documents(io.BytesIO(stream.getvalue().encode()))
     ]
     payload = encode_spans(memory.get_finished_spans()).SerializeToString()
     from_protobuf = decode([Document(payload)], encoding="protobuf", signal="traces")

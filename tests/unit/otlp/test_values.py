@@ -46,9 +46,7 @@ def test_integers_are_exact_in_every_form(value: int, form: str) -> None:
     assert attribute_value(literal, "intValue") == digits
 
 
-@given(
-    value=st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**20), max_value=10**20)
-)
+@given(value=st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**20), max_value=10**20))
 def test_what_is_no_64_bit_integer_is_no_integer(value: Decimal) -> None:
     """Neither a fraction nor a number beyond 64 bits is rounded or clamped."""
     content = traces(span(attributes=[attribute("a", intValue="@")])).replace(b'"@"', f"{value:f}".encode())
@@ -103,15 +101,9 @@ def test_texts_survive_both_ways_of_writing_json(text: str) -> None:
 def test_bytes_that_are_no_utf8_are_no_text(content: bytes) -> None:
     """Python's strict decoder and ours agree on every sequence."""
     data = TracesData()
-    found = (
-        data.resource_spans.add().scope_spans.add().spans.add(name="@" * len(content), start_time_unix_nano=1)
-    )
+    found = data.resource_spans.add().scope_spans.add().spans.add(name="@" * len(content), start_time_unix_nano=1)
     found.trace_id, found.span_id = b"t" * 16, b"s" * 8
-    payload = (
-        data.SerializeToString().replace(b"@" * len(content), content)
-        if content
-        else data.SerializeToString()
-    )
+    payload = data.SerializeToString().replace(b"@" * len(content), content) if content else data.SerializeToString()
     batch = decode([Document(payload)], encoding="protobuf", signal="traces")
     try:
         assert names(batch) == [content.decode()]
@@ -161,16 +153,12 @@ def test_pairs_that_look_like_a_value_are_written_in_otlps_own_form() -> None:
     """`{"intValue": "5"}` must not be taken for the integer 5 when it is a list of pairs."""
     inner = {"kvlistValue": {"values": [{"key": "x", "value": {"boolValue": True}}]}}
     values = [{"key": "intValue", "value": {"stringValue": "5"}}, {"key": "b", "value": inner}]
-    text = read(traces(span(attributes=[attribute("a", kvlistValue={"values": values})]))).spans[
-        "attributes"
-    ][0]
+    text = read(traces(span(attributes=[attribute("a", kvlistValue={"values": values})]))).spans["attributes"][0]
     assert json.loads(text.as_py()) == {"a": {"kvlistValue": {"values": values}}}
 
 
 def many_spans() -> bytes:
-    return traces(
-        *(span(name=f"{n}", attributes=[attribute("n", intValue=n)]) for n in range(300)), span(name="last")
-    )
+    return traces(*(span(name=f"{n}", attributes=[attribute("n", intValue=n)]) for n in range(300)), span(name="last"))
 
 
 def test_long_columns_come_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
