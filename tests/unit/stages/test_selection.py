@@ -118,3 +118,23 @@ def test_a_large_trace_is_one_request(database: Database) -> None:
     store(database, [Span(1, 0, 2000), *children[::-1]])
     unit = request(database)
     assert (unit["span_count"], unit["orphan_count"], unit["flags"]) == (1001, 0, None)
+
+
+@pytest.mark.parametrize("sender_count", [1, 2, 5, 12])
+def test_each_sender_is_read_with_the_attributes_that_it_has(database: Database, sender_count: int) -> None:
+    """Senders with other keys, or with none at all, change nothing in what is read of a sender."""
+    said = {"gen_ai.usage.prompt_tokens": 7, "gen_ai.request.model": "m", "gen_ai.latency.e2e": 1e-6}
+    keys = [[key for bit, key in enumerate(said) if number >> bit & 1] for number in range(8)]
+    senders = [keys[number % 8] for number in range(sender_count)]
+    store(
+        database,
+        [
+            Span(1, 0, 1000, "llm_request", trace=number + 1, service=f"s{number}",
+                 attributes={"of": number} | {key: said[key] for key in own} if number else {})
+            for number, own in enumerate(senders)
+        ],
+    )  # fmt: skip
+    update_units(database)
+    units = database.sql("SELECT input_tokens, model FROM units ORDER BY trace_id").rows()
+    prompt, model = "gen_ai.usage.prompt_tokens", "gen_ai.request.model"
+    assert units == [(7 if prompt in own else None, "m" if model in own else None) for own in senders]
