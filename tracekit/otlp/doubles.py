@@ -17,7 +17,7 @@ _MINUS, _POINT, _DIGIT_ZERO, _CAPITAL_I = 45, 46, 48, 73
 _IS_DOUBLE = PLAN.fields["kind"] == DOUBLE
 _IS_FAULT = np.arange(len(PLAN.fields)) == FAULT
 _IS_VALUE_DOUBLE = (PLAN.fields["member"] > 0) & _IS_DOUBLE
-_TEXT_BYTES = 24  # `-2.2250738585072014e-308` is the longest
+_TEXT_BYTES = 32  # Arrow writes at most 25: `-0.0000026862060800527696` is longer than `-2.2250738585072014e-308`
 _MOST_DECIMALS = 4
 _SHORT_LIMIT = 1e9
 

@@ -18,6 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from tests.unit.otlp.documents import TRACE_ID, attribute, metrics, names, read, reasons, span, traces
 from tracekit.otlp import Batch, Document, columns, decode, json_columns
 
+SEVENTEEN_DIGITS = ("26862060800527696", "71133081414740604", "99999999999999994", "10000000000000002")
 int64s = st.integers(-(2**63), 2**63 - 1) | st.integers(-1000, 1000).map(lambda each: each * 10**15)
 
 
@@ -83,6 +84,15 @@ def test_text_of_a_double_reads_back_as_the_same_double(value: float) -> None:
     text = attribute_value(repr(value), "doubleValue")
     assert (float(text), math.copysign(1, float(text))) == (value, math.copysign(1, value))
     assert set(text) & set(".e")
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_doubles_with_all_their_digits_survive_at_every_magnitude(sign: str) -> None:
+    """Seventeen digits, the most that a double needs, at every power of ten, many of them side by side."""
+    values = [float(f"{sign}{digits}e{power}") for power in range(-340, 292) for digits in SEVENTEEN_DIGITS]
+    batch = read(traces(span(attributes=[attribute(f"a{i}", doubleValue=each) for i, each in enumerate(values)])))
+    stored = json.loads(batch.spans["attributes"].to_pylist()[0])
+    assert [stored[f"a{i}"] for i in range(len(values))] == values
 
 
 @given(text=st.text())
