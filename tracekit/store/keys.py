@@ -38,15 +38,20 @@ def _first_rows(keys: np.ndarray, seed: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _slot(key: np.ndarray, seed: Any, slot_count: int) -> Any:
-    # The finaliser of MurmurHash3, over each word in turn.
+def mix(key: np.ndarray, seed: Any) -> Any:
+    """A hash of the words of a key: the finaliser of MurmurHash3, over each word in turn."""
     mixed = seed
     for word in key:
         mixed ^= word
         mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
         mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
         mixed ^= mixed >> np.uint64(33)
-    return np.int64(mixed & np.uint64(slot_count - 1))
+    return mixed
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _slot(key: np.ndarray, seed: Any, slot_count: int) -> Any:
+    return np.int64(mix(key, seed) & np.uint64(slot_count - 1))
 
 
 @njit(nogil=True, cache=True, inline="always")

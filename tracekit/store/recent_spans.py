@@ -1,0 +1,105 @@
+"""Which spans came lately, in memory: what a batch costs then does not grow with the store."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.kernels import kernel
+from tracekit.store.keys import mix
+
+# Ids come from outside: a seed of one's own keeps anybody from choosing ids that all fall into one slot.
+_SEED: Any = np.uint64(secrets.randbits(64))
+_SLOT_COUNT = 1 << 23
+_TAG: Any = np.uint64(0xFFFFFFFF00000000)
+_INGEST: Any = np.uint64(0x00000000FFFFFFFF)
+
+
+@dataclass(slots=True)
+class _Generation:
+    """A hash table of spans. A slot has the upper half of the span's hash and the span's ingest; 0 is empty."""
+
+    slots: NDArray[np.uint64]
+    count: int = 0
+    last_ingest_id: int = 0
+
+
+@dataclass(slots=True)
+class RecentSpans:
+    """Remembers the spans that came last, some millions of them, each with its ingest.
+
+    It never misses a span that it covers. It may take one for another (one in 10^9 spans), or remember one
+    whose transaction was aborted or that was pruned since, so what it finds is to be looked up in the store.
+    It has two tables of `slot_count` slots of 8 bytes, half full at most: when one is full, the older one is
+    forgotten. One thread at a time may use it.
+    """
+
+    slot_count: int = _SLOT_COUNT
+    covered_from: int = 0
+    """Every span of this ingest and of later ones is remembered."""
+    _older: _Generation = field(init=False)
+    _newer: _Generation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._older, self._newer = self._empty(), self._empty()
+
+    @property
+    def capacity(self) -> int:
+        """Spans that are remembered for certain."""
+        return self.slot_count // 2
+
+    def ingests(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The ingest that each span may have come with, 0 for spans that are not remembered.
+
+        `keys` has three words a row: two of the trace id and the span id.
+        """
+        found = np.zeros(len(keys), np.int64)
+        for generation in (self._older, self._newer):
+            if generation.count:
+                _find(np.ascontiguousarray(keys), _SEED, generation.slots, found)
+        return found
+
+    def add(self, keys: NDArray[np.uint64], ingest_ids: NDArray[np.int64]) -> None:
+        """Remember spans, each with its ingest."""
+        for first in range(0, len(keys), self.capacity):
+            self._add(keys[first : first + self.capacity], ingest_ids[first : first + self.capacity])
+
+    def _add(self, keys: NDArray[np.uint64], ingest_ids: NDArray[np.int64]) -> None:
+        if self._newer.count + len(keys) > self.capacity:
+            if self._older.count:
+                self.covered_from = max(self.covered_from, self._older.last_ingest_id + 1)
+            self._older, self._newer = self._newer, self._empty()
+        newer = self._newer
+        newer.count += _insert(np.ascontiguousarray(keys), ingest_ids, _SEED, newer.slots)
+        newer.last_ingest_id = max(newer.last_ingest_id, int(ingest_ids.max(initial=0)))
+
+    def _empty(self) -> _Generation:
+        return _Generation(np.zeros(self.slot_count, np.uint64))
+
+
+@kernel
+def _find(keys: np.ndarray, seed: Any, slots: np.ndarray, found: np.ndarray) -> None:
+    for row in range(keys.shape[0]):
+        hashed = mix(keys[row], seed)
+        slot = np.int64(hashed & np.uint64(slots.size - 1))
+        while slots[slot] != 0 and (slots[slot] & _TAG) != (hashed & _TAG):
+            slot = (slot + 1) & (slots.size - 1)
+        if slots[slot] != 0:
+            found[row] = np.int64(slots[slot] & _INGEST)
+
+
+@kernel
+def _insert(keys: np.ndarray, ingest_ids: np.ndarray, seed: Any, slots: np.ndarray) -> int:
+    added = 0
+    for row in range(keys.shape[0]):
+        hashed = mix(keys[row], seed)
+        slot = np.int64(hashed & np.uint64(slots.size - 1))
+        while slots[slot] != 0 and (slots[slot] & _TAG) != (hashed & _TAG):
+            slot = (slot + 1) & (slots.size - 1)
+        added += slots[slot] == 0
+        slots[slot] = (hashed & _TAG) | np.uint64(ingest_ids[row])
+    return added
