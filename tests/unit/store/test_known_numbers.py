@@ -1,0 +1,55 @@
+"""What a store remembers of the numbers that it gave."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracekit.store.known_numbers import KnownNumbers
+
+
+def test_numbers_are_known_when_the_transaction_is_over() -> None:
+    """And inside it from the moment when they were noted: a group has several batches."""
+    known = KnownNumbers()
+    with known.transaction():
+        assert known.find("resources", [("a",)]) is None
+        known.note("resources", [("a",), ("b",)], [1, 2])
+        assert known.find("resources", [("b",), ("a",), ("b",)]) == [2, 1, 2]
+    assert known.find("resources", [("a",)]) == [1]
+
+
+def test_an_aborted_transaction_leaves_nothing() -> None:
+    """The store gives its numbers again, to others."""
+    known = KnownNumbers()
+    with pytest.raises(ValueError, match="full"), known.transaction():
+        known.note("resources", [("a",)], [1])
+        raise ValueError("full")
+    assert known.find("resources", [("a",)]) is None
+    with known.transaction():
+        assert known.find("resources", [("a",)]) is None
+
+
+def test_one_unknown_content_is_enough_to_ask_the_store() -> None:
+    """The store numbers all of a batch in one statement."""
+    known = KnownNumbers()
+    with known.transaction():
+        known.note("scopes", [("a",)], [1])
+    assert known.find("scopes", [("a",), ("b",)]) is None
+    assert known.find("scopes", []) == []
+
+
+def test_a_content_of_another_kind_is_another() -> None:
+    """Resources and scopes are numbered apart."""
+    known = KnownNumbers()
+    with known.transaction():
+        known.note("scopes", [("a",)], [1])
+    assert known.find("resources", [("a",)]) is None
+
+
+def test_memory_is_bounded() -> None:
+    """Senders that come with ever new resources cost no more than `limit`."""
+    known = KnownNumbers(limit=10)
+    for number in range(1, 100):
+        with known.transaction():
+            known.note("resources", [(number,)], [number])
+        assert known.find("resources", [(number,)]) == [number]
+        assert sum(known.find("resources", [(each,)]) is not None for each in range(100)) <= 10
