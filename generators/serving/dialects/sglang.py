@@ -8,7 +8,7 @@ clock. The roots hang below the gateway's call by W3C context, so the gateway's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,7 +51,10 @@ class Side:
     """Attempt of each interval."""
     attempts: np.ndarray
     """Attempts that have intervals here, ascending."""
+    called_ns: np.ndarray
+    """When the request reached this side."""
     start_ns: np.ndarray
+    """When it had all that it needs to begin."""
     end_ns: np.ndarray
     replica: np.ndarray
 
@@ -75,7 +78,10 @@ def sides(plan: Sketch) -> list[Side]:
     if first_decode is None:
         return [_side(plan, "", rows)]
     is_decode = rows["replica"] >= first_decode
-    return [_side(plan, "prefill", rows[~is_decode]), _side(plan, "decode", rows[is_decode])]
+    decode = _side(plan, "decode", rows[is_decode])
+    # The router calls both sides at once; the decode side then waits for the blocks.
+    called_ns = plan.attempts.frontend_ns[decode.attempts]
+    return [_side(plan, "prefill", rows[~is_decode]), replace(decode, called_ns=called_ns)]
 
 
 def _first_decode_replica(plan: Sketch) -> int | None:
@@ -87,20 +93,17 @@ def _side(plan: Sketch, role: str, rows: np.ndarray) -> Side:
     owner = attempt_of_interval(plan.attempts, rows)
     attempts, first = np.unique(owner, return_index=True)
     last = np.concatenate([first[1:], [rows.size]]) - 1 if rows.size else first
-    return Side(
-        role, rows, owner, attempts, rows["start_ns"][first], rows["end_ns"][last], rows["replica"][last]
-    )
+    start_ns = rows["start_ns"][first]
+    return Side(role, rows, owner, attempts, start_ns, start_ns, rows["end_ns"][last], rows["replica"][last])
 
 
 def side_groups(plan: Sketch, side: Side) -> list[SpanGroup]:
     """Slices, decode, threads and root of one side."""
     root_ids = plan.ids(f"sglang.root.{side.role}", side.attempts.size)
-    threads = {
-        is_api: plan.ids(f"sglang.thread.{side.role}.{is_api}", side.attempts.size)
-        for is_api in (True, False)
-    }
+    threads = {is_api: plan.ids(f"sglang.thread.{side.role}.{is_api}", side.attempts.size) for is_api in (True, False)}
     return [
         *_slices(plan, side, threads),
+        _transferred(plan, side, threads[False]),
         _decode(plan, side, threads[False]),
         *(_thread(plan, side, root_ids, ids, is_api=is_api) for is_api, ids in threads.items()),
         _root(plan, side, root_ids),
@@ -121,6 +124,16 @@ def _slices(plan: Sketch, side: Side, threads: dict[bool, np.ndarray]) -> list[S
         links=(LinkGroup(np.roll(ids, 1), follows),),
     )  # fmt: skip
     return [whole]
+
+
+def _transferred(plan: Sketch, side: Side, threads: np.ndarray) -> SpanGroup:
+    """The decode side's wait for the KV blocks, prefill included."""
+    whole = SpanGroup(
+        "decode_transferred", SCOPE, INTERNAL, side.replica + 1, plan.attempts.request[side.attempts],
+        plan.ids(f"sglang.transferred.{side.role}", side.attempts.size), threads,
+        plan.origin_ns + side.called_ns, plan.origin_ns + side.start_ns,
+    )  # fmt: skip
+    return whole.take(side.called_ns < side.start_ns)
 
 
 def _slice_names(codes: np.ndarray) -> np.ndarray:
@@ -166,6 +179,7 @@ def _thread(plan: Sketch, side: Side, root_ids: np.ndarray, ids: np.ndarray, *, 
     has_any[side.place()[mine]] = True
     start_ns = np.full(side.attempts.size, np.iinfo(np.int64).max)
     np.minimum.at(start_ns, side.place()[mine], side.rows["start_ns"][mine])
+    start_ns = np.where(side.called_ns < side.start_ns, np.minimum(start_ns, side.called_ns), start_ns)
     end_ns = side.end_ns.copy()
     hosts = [f"{replica + 0xA0000000:08x}" for replica in side.replica.tolist()]
     pid = 1000 + int(is_api)
@@ -188,10 +202,12 @@ def _root(plan: Sketch, side: Side, root_ids: np.ndarray) -> SpanGroup:
     names = np.array([f"{side.role} Req {rid[-8:]}" for rid in rids.tolist()], dtype=object)
     return SpanGroup(
         names, SCOPE, INTERNAL, side.replica + 1, plan.attempts.request[side.attempts], root_ids,
-        plan.chat_ids[side.attempts], plan.origin_ns + side.start_ns, plan.origin_ns + side.end_ns,
+        plan.chat_ids[side.attempts], plan.origin_ns + side.called_ns, plan.origin_ns + side.end_ns,
         is_parent_remote=True, status=np.where(plan.attempts.is_failed[side.attempts], ERROR,
         0).astype(np.uint8),
-        attributes={"rid": rids, "module": "sglang::request", **_results(plan, side, rids)},
+        attributes={
+            "rid": rids, "module": "sglang::request", **_room(plan, side), **_results(plan, side, rids),
+        },
     )  # fmt: skip
 
 
@@ -215,4 +231,14 @@ def _results(plan: Sketch, side: Side, rids: np.ndarray) -> dict[str, Column | O
         "gen_ai.latency.time_in_model_decode": (last - first) / 1e9,
         "gen_ai.latency.time_in_model_inference": (last - dispatched) / 1e9,
     }
-    return {key: Optional(column, is_done) for key, column in values.items()}
+    shown = {key for key in values if side.role != "prefill" or "latency" not in key}
+    shown -= {"gen_ai.usage.completion_tokens"} if side.role == "prefill" else set()
+    return {key: Optional(column, is_done) for key, column in values.items() if key in shown}
+
+
+def _room(plan: Sketch, side: Side) -> dict[str, Column]:
+    """What joins the two sides of an attempt."""
+    if not side.role:
+        return {}
+    numbers = plan.ids("sglang.rooms", plan.attempts.request.size)[side.attempts].tolist()
+    return {"bootstrap_room": np.array([f"{number:x}" for number in numbers], dtype=object)}

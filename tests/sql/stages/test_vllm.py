@@ -27,9 +27,7 @@ def engine_span(end_ms: int = 901, name: str = "llm_request", **attributes: Any)
     short = {key.rpartition(".")[2]: key for key in NORMAL}
     replaced = NORMAL | {short.get(key, key): value for key, value in attributes.items()}
     known = {key: value for key, value in replaced.items() if value is not None}
-    return Span(
-        1, 0, end_ms * MS, name, kind=SERVER, service="vllm", scope="vllm.tracing.otel", attributes=known
-    )
+    return Span(1, 0, end_ms * MS, name, kind=SERVER, service="vllm", scope="vllm.tracing.otel", attributes=known)
 
 
 def test_stages_are_laid_out_backwards_from_the_first_token(database: Database) -> None:
@@ -69,9 +67,7 @@ def test_seconds_become_nanoseconds_by_one_rounding(database: Database) -> None:
 
 
 @pytest.mark.parametrize("queue_s", [-47.7, 1e6, float("inf"), 1e300])
-def test_an_impossible_queue_is_a_conflict_and_its_time_unexplained(
-    database: Database, queue_s: float
-) -> None:
+def test_an_impossible_queue_is_a_conflict_and_its_time_unexplained(database: Database, queue_s: float) -> None:
     """A negative or uptime-sized value is not used and counted; the other values stay."""
     span = engine_span(time_in_queue="Infinity" if queue_s == float("inf") else queue_s)
     store(database, [span])
@@ -155,9 +151,12 @@ def test_a_span_of_another_name_is_recognised_by_its_attributes(database: Databa
 
 @pytest.mark.parametrize("name", [" Req 1a2b3c4d", "decode Req 1a2b3c4d"])
 def test_sglang_uses_the_same_keys_for_other_durations(database: Database, name: str) -> None:
-    """Its spans are not read as vLLM's."""
+    """Its spans are not read as vLLM's: what it calls prefill has the queue in it."""
     store(database, [engine_span(name=name)])
-    assert times(database) == {("e2e", f"vllm:{name}", name): 901 * MS}
+    assert by_stage(times(database), "ttft") == {
+        "unattributed": 300 * MS,
+        "unsplit(eng.prefill|eng.queue)": 200 * MS,
+    }
 
 
 def test_engine_start_up_is_no_request(database: Database) -> None:
