@@ -7,6 +7,12 @@ import pytest
 from tracekit.store.known_numbers import KnownNumbers
 
 
+def note_and_abort(known: KnownNumbers) -> None:
+    with known.transaction():
+        known.note("resources", [("a",)], [1])
+        raise ValueError("full")
+
+
 def test_numbers_are_known_when_the_transaction_is_over() -> None:
     """And inside it from the moment when they were noted: a group has several batches."""
     known = KnownNumbers()
@@ -20,9 +26,8 @@ def test_numbers_are_known_when_the_transaction_is_over() -> None:
 def test_an_aborted_transaction_leaves_nothing() -> None:
     """The store gives its numbers again, to others."""
     known = KnownNumbers()
-    with pytest.raises(ValueError, match="full"), known.transaction():
-        known.note("resources", [("a",)], [1])
-        raise ValueError("full")
+    with pytest.raises(ValueError, match="full"):
+        note_and_abort(known)
     assert known.find("resources", [("a",)]) is None
     with known.transaction():
         assert known.find("resources", [("a",)]) is None
