@@ -1,23 +1,23 @@
 """Load for a receiver: batches of 512 spans, 10 attributes each, fresh ids every time, over HTTP or gRPC.
 
 The mix: traces of eight spans (a gateway's SERVER span over authentication, routing, a chat call and its
-parts), with
-model, token counts, a latency, a request id and other attributes of GenAI senders. A batch is built once
-with the
-official classes; before each sending only ids and times are written anew into its bytes, so that the
-senders cost little.
+parts), with model, token counts, a latency, a request id and other attributes of GenAI senders. A batch is
+built once with the official classes; before each sending only ids and times are written anew into its bytes,
+so that the senders cost little.
 """
 
 from __future__ import annotations
 
-import http.client
+import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import grpc
 import numpy as np
+from numba import njit
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
@@ -33,6 +33,10 @@ _NAMES = (
     "decode",
     "detokenize",
 )
+_HTTP_HEAD = (
+    b"POST /v1/traces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n"
+)
+_REFUSED_PAUSE_S = 0.05
 _GRPC_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
@@ -58,62 +62,111 @@ def _any_value(value: str | int | float | bool) -> AnyValue:
     return AnyValue(int_value=value) if isinstance(value, int) else AnyValue(double_value=value)
 
 
+@dataclass(frozen=True)
+class Template:
+    """The bytes of a batch and where in them each span has its ids and times; `parents` is -1 for a root."""
+
+    content: np.ndarray
+    traces: np.ndarray
+    spans: np.ndarray
+    parents: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+
+@cache
+def template() -> Template:
+    """A batch with marks in place of its ids and times, which are found again in its bytes."""
+    request = ExportTraceServiceRequest()
+    resource_spans = request.resource_spans.add()
+    resource_spans.resource.attributes.append(KeyValue(key="service.name", value=AnyValue(string_value="gateway")))
+    scope_spans = resource_spans.scope_spans.add()
+    marks = np.random.default_rng(1).bytes(SPANS_PER_BATCH * 32)
+    rows = range(SPANS_PER_BATCH)
+    for row in rows:
+        trace, position = divmod(row, SPANS_PER_TRACE)
+        own = marks[row * 32 : row * 32 + 32]
+        scope_spans.spans.add(
+            trace_id=own[:16],
+            span_id=own[16:24],
+            parent_span_id=own[24:32] if position else b"",
+            name=_NAMES[position],
+            kind=2 if position == 0 else 1,
+            start_time_unix_nano=row + (1 << 60),
+            end_time_unix_nano=row + (1 << 61),
+            attributes=_attributes(trace, position),
+        )
+    content = request.SerializeToString()
+    return Template(
+        content=np.frombuffer(content, np.uint8),
+        traces=np.array([content.index(marks[row * 32 : row * 32 + 16]) for row in rows]),
+        spans=np.array([content.index(marks[row * 32 + 16 : row * 32 + 24]) for row in rows]),
+        parents=np.array([content.find(marks[row * 32 + 24 : row * 32 + 32]) for row in rows]),
+        starts=np.array([content.index((row + (1 << 60)).to_bytes(8, "little")) for row in rows]),
+        ends=np.array([content.index((row + (1 << 61)).to_bytes(8, "little")) for row in rows]),
+    )
+
+
 class Batches:
     """One batch after the other as the bytes of an export request; every span id and trace id is new."""
 
     def __init__(self, seed: int) -> None:
-        self._random = np.random.default_rng(seed)
-        request = ExportTraceServiceRequest()
-        resource_spans = request.resource_spans.add()
-        resource_spans.resource.attributes.append(
-            KeyValue(key="service.name", value=AnyValue(string_value="gateway"))
-        )
-        scope_spans = resource_spans.scope_spans.add()
-        ids = self._random.bytes(SPANS_PER_BATCH * 32)
-        for row in range(SPANS_PER_BATCH):
-            trace, position = divmod(row, SPANS_PER_TRACE)
-            own = ids[row * 32 : row * 32 + 32]
-            span = scope_spans.spans.add(
-                trace_id=own[:16],
-                span_id=own[16:24],
-                name=_NAMES[position],
-                kind=2 if position == 0 else 1,
-                start_time_unix_nano=row + (1 << 60),
-                end_time_unix_nano=row + (1 << 61),
-                attributes=_attributes(trace, position),
-            )
-            if position:
-                span.parent_span_id = own[24:32]
-        template = request.SerializeToString()
-        self._bytes = np.frombuffer(template, np.uint8).copy()
-        rows = range(SPANS_PER_BATCH)
-        self._traces = np.array([template.index(ids[row * 32 : row * 32 + 16]) for row in rows])
-        self._spans = np.array([template.index(ids[row * 32 + 16 : row * 32 + 24]) for row in rows])
-        children = [row for row in rows if row % SPANS_PER_TRACE]
-        self._children = np.array(children)
-        self._parents = np.array([template.index(ids[row * 32 + 24 : row * 32 + 32]) for row in children])
-        self._starts = np.array([template.index((row + (1 << 60)).to_bytes(8, "little")) for row in rows])
-        self._ends = np.array([template.index((row + (1 << 61)).to_bytes(8, "little")) for row in rows])
+        self._template = template()
+        self._content = self._template.content.copy()
+        self._seed = seed
+        self._number = 0
 
     def next(self, now_ns: int | None = None) -> bytes:
         """The next batch: 64 traces of the two seconds before now, with new ids and times."""
-        traces = self._random.integers(1, 256, (SPANS_PER_BATCH // SPANS_PER_TRACE, 16), np.uint8)
-        spans = self._random.integers(1, 256, (SPANS_PER_BATCH, 8), np.uint8)
-        rows = np.arange(SPANS_PER_BATCH)
-        self._write(self._traces, traces[rows // SPANS_PER_TRACE])
-        self._write(self._spans, spans)
-        self._write(self._parents, spans[self._children // SPANS_PER_TRACE * SPANS_PER_TRACE])
-        offsets = self._random.integers(0, 10**9, SPANS_PER_BATCH // SPANS_PER_TRACE)[rows // SPANS_PER_TRACE]
-        starts = (now_ns or time.time_ns()) - 2 * 10**9 + offsets + rows % SPANS_PER_TRACE * 1_000_000
-        lengths = np.where(
-            rows % SPANS_PER_TRACE == 0, 50_000_000, 4_000_000 + self._random.integers(0, 10**6, rows.size)
-        )
-        self._write(self._starts, starts.astype("<i8").view(np.uint8).reshape(-1, 8))
-        self._write(self._ends, (starts + lengths).astype("<i8").view(np.uint8).reshape(-1, 8))
-        return self._bytes.tobytes()
+        self._number += 1
+        first_ns = (now_ns or time.time_ns()) - 2 * 10**9
+        parts = self._template
+        places = (parts.traces, parts.spans, parts.parents, parts.starts, parts.ends)
+        _renew(self._content, *places, np.uint64(hash((self._seed, self._number)) % 2**63), first_ns)
+        return self._content.tobytes()
 
-    def _write(self, places: np.ndarray, values: np.ndarray) -> None:
-        self._bytes[places[:, None] + np.arange(values.shape[1])] = values
+
+@njit(nogil=True, cache=True)
+def _renew(
+    content: np.ndarray,
+    traces: np.ndarray,
+    spans: np.ndarray,
+    parents: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    seed: int,
+    first_ns: int,
+) -> None:
+    root = np.uint64(0)
+    for row in range(traces.size):
+        trace = _mixed(seed ^ np.uint64(row // SPANS_PER_TRACE))
+        span = _mixed(trace ^ np.uint64(row + 1))
+        start_ns = first_ns + np.int64(trace % np.uint64(10**9)) + row % SPANS_PER_TRACE * 1_000_000
+        length_ns = 4_000_000 + np.int64(span % np.uint64(10**6))
+        if row % SPANS_PER_TRACE == 0:
+            root, length_ns = span, 50_000_000
+        _put(content, traces[row], trace)
+        _put(content, traces[row] + 8, _mixed(trace))
+        _put(content, spans[row], span)
+        if parents[row] >= 0:
+            _put(content, parents[row], root)
+        _put(content, starts[row], np.uint64(start_ns))
+        _put(content, ends[row], np.uint64(start_ns + length_ns))
+
+
+@njit(nogil=True, cache=True)
+def _mixed(value: int) -> int:
+    """A number of 64 bits, none of which tells the others (the finaliser of SplitMix64)."""
+    value = np.uint64(value) + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def _put(content: np.ndarray, place: int, value: int) -> None:
+    for byte in range(8):
+        content[place + byte] = np.uint8((value >> np.uint64(8 * byte)) & np.uint64(255))
 
 
 @dataclass
@@ -122,8 +175,15 @@ class Sent:
 
     acknowledged: int = 0
     refused: int = 0
-    failed: int = 0
     latencies_s: list[float] = field(default_factory=list)
+
+    def add(self, seconds: float, *, accepted: bool) -> None:
+        """Count one answer that came after so long."""
+        if accepted:
+            self.acknowledged += 1
+            self.latencies_s.append(seconds)
+        else:
+            self.refused += 1
 
 
 Send = Callable[[bytes], bool]
@@ -131,19 +191,37 @@ Send = Callable[[bytes], bool]
 
 def http_sender(port: int) -> Send:
     """Sends over one kept HTTP connection; False for a refusal that may be tried again."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(payload: bytes) -> bool:
-        connection.request("POST", "/v1/traces", payload, {"Content-Type": "application/x-protobuf"})
-        response = connection.getresponse()
-        body = response.read()
-        if response.status in (429, 503):
+        connection.sendall(_HTTP_HEAD % len(payload))
+        connection.sendall(payload)
+        status, body = _answer(connection)
+        if status in (429, 503):
             return False
-        if response.status != 200 or body:
-            raise RuntimeError(f"unexpected answer {response.status} {body[:200]!r}")
+        if status != 200 or body:
+            raise RuntimeError(f"unexpected answer {status} {body[:200]!r}")
         return True
 
     return send
+
+
+def _answer(connection: socket.socket) -> tuple[int, bytes]:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += _more(connection)
+    head, body = received.split(b"\r\n\r\n", 1)
+    declared = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+    while len(body) < int(declared or 0):
+        body += _more(connection)
+    return int(head.split(b" ", 2)[1]), body
+
+
+def _more(connection: socket.socket) -> bytes:
+    if piece := connection.recv(65536):
+        return piece
+    raise ConnectionError("the server closed the connection")
 
 
 def grpc_sender(port: int) -> Send:
@@ -164,9 +242,7 @@ def grpc_sender(port: int) -> Send:
     return send
 
 
-def run_load(
-    new_sender: Callable[[], Send], *, seconds: float, senders: int, spans_per_s: float | None = None
-) -> Sent:
+def run_load(new_sender: Callable[[], Send], *, seconds: float, senders: int, spans_per_s: float | None = None) -> Sent:
     """Send from several threads for a while, as fast as possible or at a steady rate of all together."""
     sent, lock = Sent(), threading.Lock()
     until = time.perf_counter() + seconds
@@ -177,16 +253,15 @@ def run_load(
         due = time.perf_counter() + pause_s * number / senders
         while time.perf_counter() < until:
             time.sleep(max(0.0, due - time.perf_counter()))
-            due += pause_s
             payload = batches.next()
-            started = time.perf_counter()
+            # At a steady rate a batch that leaves late, because the one before took long, has waited already.
+            started = due if pause_s else time.perf_counter()
+            due += pause_s
             accepted = send(payload)
             with lock:
-                sent.acknowledged += accepted
-                sent.refused += not accepted
-                sent.latencies_s.append(time.perf_counter() - started)
+                sent.add(time.perf_counter() - started, accepted=accepted)
             if not accepted:
-                time.sleep(0.05)
+                time.sleep(_REFUSED_PAUSE_S)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(senders)]
     for thread in threads:
