@@ -82,6 +82,11 @@ CREATE TABLE base.spans (
     ingest_id UINTEGER NOT NULL
 );
 
+CREATE TABLE base.span_attribute_keys (
+    resource_id UINTEGER NOT NULL,
+    key VARCHAR NOT NULL
+);
+
 CREATE TABLE base.span_events (
     trace_id UUID NOT NULL,
     span_id UBIGINT NOT NULL,

@@ -43,6 +43,9 @@ FROM base.spans
 LEFT JOIN base.resources USING (resource_id)
 LEFT JOIN base.scopes USING (scope_id);
 
+CREATE OR REPLACE VIEW span_attribute_keys AS
+SELECT * FROM base.span_attribute_keys;
+
 CREATE OR REPLACE VIEW span_events AS
 SELECT
     replace(trace_id::VARCHAR, '-', '') AS trace_id,

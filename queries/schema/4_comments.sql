@@ -97,6 +97,11 @@ COMMENT ON COLUMN base.spans.dropped_events_count IS 'events that the sender dro
 COMMENT ON COLUMN base.spans.dropped_links_count IS 'links that the sender dropped';
 COMMENT ON COLUMN base.spans.ingest_id IS 'id of the ingest (base.ingests) that stored the row';
 
+COMMENT ON TABLE base.span_attribute_keys
+    IS 'attribute keys that spans of each resource have, or had before they were pruned';
+COMMENT ON COLUMN base.span_attribute_keys.resource_id IS 'resource (base.resources) of the spans';
+COMMENT ON COLUMN base.span_attribute_keys.key IS 'name of an attribute';
+
 COMMENT ON TABLE base.span_events IS 'events inside spans';
 COMMENT ON COLUMN base.span_events.trace_id IS 'trace of the span (16 bytes)';
 COMMENT ON COLUMN base.span_events.span_id IS 'span that the event lies in';

@@ -7,7 +7,6 @@
 -- Columns:
 --   row: position of the incoming resource.
 --   resource_id: number of that resource in base.resources.
---   service_rank: place of its service among the incoming services.
 CREATE OR REPLACE TEMP TABLE identified_resources AS
 WITH
 typed AS (
@@ -64,8 +63,7 @@ ORDER BY row;
 
 SELECT
     identified_resources.row,
-    resources.resource_id,
-    dense_rank() OVER (ORDER BY resources.service_name) AS service_rank
+    resources.resource_id
 FROM identified_resources
 INNER JOIN base.resources USING (identity_hash)
 ORDER BY identified_resources.row

@@ -10,7 +10,7 @@ from tracekit.ingest.joining import joined
 from tracekit.ingest.sources import Source, reason
 from tracekit.otlp import Batch, decode
 from tracekit.otlp.framing import Chunk, documents
-from tracekit.store import Reject
+from tracekit.store import PreparedBatch, Reject, prepared
 from tracekit.store.writing import decoder_rejects
 
 # What is decoded at once: more would leave the processor's caches and take new memory each time.
@@ -26,7 +26,7 @@ class Decoded:
     """Records of one source, ready to be written."""
 
     source: Source
-    batch: Batch
+    batch: PreparedBatch
     format: str
     offsets: list[int]
     """Byte offset in the source of each document of the batch."""
@@ -76,7 +76,7 @@ class _Gathered:
     def decoded(self, source: Source, last: Chunk) -> Decoded:
         return Decoded(
             source=source,
-            batch=joined(self.batches, document_counts=[len(offsets) for offsets in self.offsets]),
+            batch=prepared(joined(self.batches, document_counts=[len(offsets) for offsets in self.offsets])),
             format=last.format,
             offsets=[offset for offsets in self.offsets for offset in offsets],
             faults=tuple(self.faults),

@@ -1,7 +1,7 @@
 """Which attributes the mappings read, and `batch_spans`, the table that has just those.
 
 To look for a key that a row group does not have makes DuckDB decode all attributes of the row group, to read
-one that it has is cheap. So the keys that occur are found first, for each sender, and only those are read; the
+one that it has is cheap. The store knows which keys the spans of each sender have; only those are read, the
 rest are NULL.
 """
 
@@ -40,40 +40,29 @@ def make_batch_spans(cursor: duckdb.DuckDBPyConnection, query: str) -> frozenset
     """Make the table `batch_spans` of the spans that `queries/units/<query>.sql` selects.
 
     Its `attributes` are a struct of texts. Returns the names of the attributes that mappings read and that
-    some span has.
+    spans may have.
     """
     statement = queries.text(f"units/{query}")
-    cursor.execute(f"CREATE OR REPLACE TEMP VIEW batch_rows AS {statement}")
-    keys_of = _keys_of_resources(cursor)
-    keys = frozenset[str]().union(*keys_of.values())
-    parts = [_narrowed(statement, keys, own, which) for own, which in _senders(keys_of, keys)]
+    wanted = {"wanted": sorted(wanted_keys())}
+    groups = cursor.execute(queries.text("units/attribute_keys"), wanted).fetchall()
+    keys = frozenset[str]().union(*(own for own, _ in groups))
+    parts = [_narrowed(statement, keys, frozenset(own), which) for own, which in _senders(groups, keys)]
     cursor.execute("CREATE OR REPLACE TEMP TABLE batch_spans AS " + "\nUNION ALL\n".join(parts))
     return keys
 
 
-def _keys_of_resources(cursor: duckdb.DuckDBPyConnection) -> dict[int, frozenset[str]]:
-    """The wanted keys that spans of each resource have; no entry for a resource without any."""
-    keys_of: dict[int, set[str]] = {}
-    for resource_id, key in cursor.execute(queries.text("units/batch_keys")).fetchall():
-        if key in wanted_keys():
-            keys_of.setdefault(resource_id, set()).add(key)
-    return {resource_id: frozenset(keys) for resource_id, keys in keys_of.items()}
-
-
 def _senders(
-    keys_of: dict[int, frozenset[str]], keys: frozenset[str]
-) -> list[tuple[frozenset[str], str]]:
-    """Groups of resources whose spans have the same keys, as (keys, condition); together they are all spans.
+    groups: list[tuple[list[str], list[int]]], keys: frozenset[str]
+) -> list[tuple[Iterable[str], str]]:
+    """The attributes that each group of resources has, as (keys, condition); together they are all spans.
 
     Spans of one service lie together in the store, so a group mostly meets row groups that have its keys.
     """
-    resources_of: dict[frozenset[str], list[int]] = {}
-    for resource_id, own in keys_of.items():
-        resources_of.setdefault(own, []).append(resource_id)
-    if len(resources_of) <= 1 or len(resources_of) > _SENDER_LIMIT:
+    if len(groups) <= 1 or len(groups) > _SENDER_LIMIT:
         return [(keys, "TRUE")]
-    groups = [(own, f"spans.resource_id IN ({_listed(ids)})") for own, ids in resources_of.items()]
-    return [*groups, (frozenset(), f"spans.resource_id NOT IN ({_listed(keys_of)})")]
+    known = [resource_id for _, resource_ids in groups for resource_id in resource_ids]
+    of_groups = [(own, f"spans.resource_id IN ({_listed(resource_ids)})") for own, resource_ids in groups]
+    return [*of_groups, ((), f"spans.resource_id NOT IN ({_listed(known)})")]
 
 
 def _listed(numbers: Iterable[int]) -> str:

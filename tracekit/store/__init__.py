@@ -3,6 +3,7 @@
 from tracekit.store.database import Database
 from tracekit.store.held import held_database, holding
 from tracekit.store.ingests import IngestWriter
+from tracekit.store.preparing import PreparedBatch, prepared
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
 from tracekit.store.read_only import LimitedRows, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
@@ -13,11 +14,13 @@ __all__ = [
     "Database",
     "IngestWriter",
     "LimitedRows",
+    "PreparedBatch",
     "PruneReport",
     "Reject",
     "WriteCounts",
     "held_database",
     "holding",
+    "prepared",
     "prune",
     "read_only_sql",
     "rewrite",

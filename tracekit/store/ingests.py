@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tracekit.store.columns import numbered
 from tracekit.store.database import Database
+from tracekit.store.preparing import PreparedBatch
 from tracekit.store.statements import run
 from tracekit.store.writing import Reject, WriteCounts, write_batch
 
@@ -47,7 +48,7 @@ class IngestWriter:
         self._received_ns = time.time_ns()
 
     def write(
-        self, batch: Batch, *, rejects: Iterable[Reject] = (), offsets: Sequence[int] = ()
+        self, batch: Batch | PreparedBatch, *, rejects: Iterable[Reject] = (), offsets: Sequence[int] = ()
     ) -> WriteCounts:
         """Store a batch in one transaction and return what became of it.
 
@@ -64,7 +65,7 @@ class IngestWriter:
         self.ingest_id, self.counts = ingest_id, total
         return counts
 
-    def write_all(self, parts: Sequence[tuple[Batch, Iterable[Reject]]]) -> list[WriteCounts]:
+    def write_all(self, parts: Sequence[tuple[Batch | PreparedBatch, Iterable[Reject]]]) -> list[WriteCounts]:
         """Store several batches as one whole ingest in one transaction, and return what became of each.
 
         Beside each batch stand the faults found before decoding. Errors as `write`.
@@ -110,9 +111,7 @@ def _save(
     format: str | None,
     error: str | None,
 ) -> None:
-    values = {
-        name: getattr(counts, name) for name in ("spans", "metric_points", "logs", "duplicates", "rejected")
-    }
+    values = {name: getattr(counts, name) for name in ("spans", "metric_points", "logs", "duplicates", "rejected")}
     values |= {"ingest_id": ingest_id, "format": format, "error": error}
     run(cursor, "store/update_ingest", parameters=values)
     run(cursor, "store/remove_ingest_rejects", parameters={"ingest_id": ingest_id})
@@ -138,9 +137,7 @@ def _added(total: WriteCounts, more: WriteCounts) -> WriteCounts:
     for reject in (*total.rejects, *more.rejects):
         key = (reject.kind, reject.signal, reject.reason)
         known = merged.get(key)
-        merged[key] = (
-            replace(known, record_count=known.record_count + reject.record_count) if known else reject
-        )
+        merged[key] = replace(known, record_count=known.record_count + reject.record_count) if known else reject
     return WriteCounts(
         spans=total.spans + more.spans,
         metric_points=total.metric_points + more.metric_points,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -14,23 +12,9 @@ from tracekit.store.columns import numbered, numbers, replaced
 from tracekit.store.statements import registered
 
 
-@dataclass(frozen=True, slots=True)
-class Senders:
-    """What stands for each incoming resource."""
-
-    ids: NDArray[np.uint32]
-    """Its number in the store."""
-    service_ranks: NDArray[np.int64]
-    """The place of its service among the incoming ones."""
-
-
-def senders(cursor: duckdb.DuckDBPyConnection, resources: pa.Table) -> Senders:
-    """The numbers of the incoming resources; new ones are added to the store."""
-    found = _found(cursor, "resources", resources)
-    return Senders(
-        ids=np.asarray(found.get("resource_id", ()), np.uint32),
-        service_ranks=np.asarray(found.get("service_rank", ()), np.int64),
-    )
+def resource_ids(cursor: duckdb.DuckDBPyConnection, resources: pa.Table) -> NDArray[np.uint32]:
+    """The number in the store of each incoming resource; new ones are added."""
+    return np.asarray(_found(cursor, "resources", resources).get("resource_id", ()), np.uint32)
 
 
 def scope_ids(cursor: duckdb.DuckDBPyConnection, scopes: pa.Table) -> NDArray[np.uint32]:
@@ -66,7 +50,5 @@ def _found(cursor: duckdb.DuckDBPyConnection, kind: str, table: pa.Table) -> dic
     if table.num_rows == 0:
         return {}
     with registered(cursor, {f"incoming_{kind.removeprefix('metric_')}": numbered(table)}):
-        columns: dict[str, NDArray[np.generic]] = cursor.execute(
-            queries.text(f"store/add_{kind}")
-        ).fetchnumpy()
+        columns: dict[str, NDArray[np.generic]] = cursor.execute(queries.text(f"store/add_{kind}")).fetchnumpy()
     return columns

@@ -1,4 +1,4 @@
-"""Spans with their events and links on the way into the store: each span once, like next to like."""
+"""Spans with their events and links on the way into the store: each span once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit import queries
-from tracekit.store.columns import as_json, as_uuid, as_words, numbered, numbers, one_array, replaced
-from tracekit.store.keys import first_rows
+from tracekit.store.columns import as_json, as_uuid, numbered, numbers, one_array, replaced
 from tracekit.store.statements import registered, run
 
 _IDENTITY = ("start_ns", "end_ns", "kind", "status_code")
@@ -34,19 +33,20 @@ def write_spans(
     cursor: duckdb.DuckDBPyConnection,
     spans: pa.Table,
     *,
-    services: NDArray[np.int64],
+    first_rows: NDArray[np.int64],
     events: pa.Table,
     links: pa.Table,
     ingest_id: int,
 ) -> SpanFates:
     """Store the spans that are new, with their events and links, and say what became of each.
 
-    `spans` has `resource_id` and `scope_id` beside the decoder's columns, `services` a number for the service
-    of each span; events and links name their span by `span_row`.
+    `spans` has `resource_id` and `scope_id` beside the decoder's columns; they are stored in their order.
+    `first_rows` has for each span the row of the span that came first with its id. Events and links name
+    their span by `span_row`.
     """
     spans = numbered(replaced(spans, {"trace_id": as_uuid(spans["trace_id"])}))
-    fates = span_fates(cursor, spans)
-    order = _clustered(spans, services, np.flatnonzero(fates.stored))
+    fates = span_fates(cursor, spans, first_rows)
+    order = np.flatnonzero(fates.stored)
     new = _taken(spans, order)
     tables = {"incoming_spans": replaced(new, {"attributes": as_json(new["attributes"])})}
     run(cursor, "store/add_spans", parameters={"ingest_id": ingest_id}, tables=tables)
@@ -55,12 +55,12 @@ def write_spans(
     return fates
 
 
-def span_fates(cursor: duckdb.DuckDBPyConnection, spans: pa.Table) -> SpanFates:
+def span_fates(cursor: duckdb.DuckDBPyConnection, spans: pa.Table, first: NDArray[np.int64]) -> SpanFates:
     """Compare the spans with each other and with the store: the first of an id stays.
 
-    A second span of the same id is a duplicate when start, end, name, kind and status agree, else a conflict.
+    `first` has for each span the row of the first one of its id. A second span of the same id is a duplicate
+    when start, end, name, kind and status agree, else a conflict.
     """
-    first = first_rows(np.column_stack([as_words(_storage(spans)), numbers(spans["span_id"])]))
     repeated = np.flatnonzero(first != np.arange(first.size))
     conflicting = np.zeros(first.size, np.bool_)
     conflicting[repeated] = ~_same(spans, repeated, first[repeated])
@@ -70,10 +70,6 @@ def span_fates(cursor: duckdb.DuckDBPyConnection, spans: pa.Table) -> SpanFates:
     known[stored_rows] = True
     conflicting[stored_rows] = ~same
     return SpanFates(stored=~known, conflicting=conflicting)
-
-
-def _storage(spans: pa.Table) -> pa.Array:
-    return one_array(spans["trace_id"]).storage
 
 
 def _same(spans: pa.Table, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -89,25 +85,11 @@ def _text(column: pa.Array, rows: NDArray[np.int64]) -> NDArray[np.object_]:
     return column.take(pa.array(rows)).to_numpy(zero_copy_only=False)
 
 
-def _matches(
-    cursor: duckdb.DuckDBPyConnection, spans: pa.Table
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _matches(cursor: duckdb.DuckDBPyConnection, spans: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     columns = ["row", "trace_id", "span_id", "name", *_IDENTITY]
     with registered(cursor, {"incoming_spans": spans.select(columns)}):
         found = cursor.execute(queries.text("store/stored_spans")).fetchnumpy()
     return np.asarray(found["row"], np.int64), np.asarray(found["same"], np.bool_)
-
-
-def _clustered(spans: pa.Table, services: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows by service, a service's spans of one trace next to each other, otherwise as they came.
-
-    Spans of one service share their attribute keys: DuckDB stores each key as a column of its own, for whole
-    groups of 122,880 rows, and the fewer keys a group has, the faster it is written and the smaller it is.
-    Neighbours of one trace make a stored trace id nearly free.
-    """
-    first = first_rows(as_words(_storage(spans))[rows])
-    place = services[rows] * first.size + first
-    return rows if np.all(place[1:] >= place[:-1]) else rows[np.argsort(place, kind="stable")]
 
 
 def _taken(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tracekit.store.columns import as_uuid, numbered, numbers, replaced
-from tracekit.store.numbering import scope_ids, senders, stream_ids, with_sender, with_stream
+from tracekit.store.numbering import resource_ids, scope_ids, stream_ids, with_sender, with_stream
+from tracekit.store.preparing import PreparedBatch, prepared
 from tracekit.store.spans import SpanFates, write_spans
 from tracekit.store.statements import run
 
@@ -47,28 +49,31 @@ class WriteCounts:
         return sum(reject.record_count for reject in self.rejects if reject.kind == "rejected")
 
 
-def write_batch(cursor: duckdb.DuckDBPyConnection, batch: Batch, *, ingest_id: int) -> WriteCounts:
+def write_batch(cursor: duckdb.DuckDBPyConnection, batch: Batch | PreparedBatch, *, ingest_id: int) -> WriteCounts:
     """Store what is new in a decoded batch and count the rest.
 
     The same span (trace id and span id), metric point or log record is stored once, whether it comes twice
     in the batch or is in the store already. A span whose id is taken by a different span is rejected with
-    reason `span_id_conflict`; the first one stays.
+    reason `span_id_conflict`; the first one stays. A batch that is not prepared is prepared first.
     """
-    resources = senders(cursor, batch.resources)
+    ready = batch if isinstance(batch, PreparedBatch) else prepared(batch)
+    batch = ready.batch
+    resources = resource_ids(cursor, batch.resources)
     scopes = scope_ids(cursor, batch.scopes)
-    spans = with_sender(batch.spans, resources.ids, scopes)
+    spans = with_sender(batch.spans, resources, scopes)
     fates = write_spans(
         cursor,
         spans,
-        services=resources.service_ranks[numbers(batch.spans["resource_row"])],
+        first_rows=ready.first_rows,
         events=batch.span_events,
         links=batch.span_links,
         ingest_id=ingest_id,
     )
+    _write_span_keys(cursor, ready.span_keys, resources)
     points, repeated_points = _write_points(
-        cursor, batch, with_sender(batch.metric_streams, resources.ids, scopes), ingest_id=ingest_id
+        cursor, batch, with_sender(batch.metric_streams, resources, scopes), ingest_id=ingest_id
     )
-    logs = _write_logs(cursor, with_sender(batch.logs, resources.ids, scopes), ingest_id=ingest_id)
+    logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)
     return WriteCounts(
         spans=int(np.count_nonzero(fates.stored)),
         metric_points=points,
@@ -76,6 +81,14 @@ def write_batch(cursor: duckdb.DuckDBPyConnection, batch: Batch, *, ingest_id: i
         duplicates=fates.duplicate_count + repeated_points + batch.logs.num_rows - logs,
         rejects=(*decoder_rejects(batch.rejects), *_conflicts(batch.spans, fates)),
     )
+
+
+def _write_span_keys(cursor: duckdb.DuckDBPyConnection, span_keys: pa.Table, resources: NDArray[np.uint32]) -> None:
+    if span_keys.num_rows == 0:
+        return
+    ids = {"resource_id": pa.array(resources[numbers(span_keys["resource_row"])])}
+    tables = {"incoming_keys": replaced(span_keys, ids, without=("resource_row",))}
+    run(cursor, "store/add_span_attribute_keys", tables=tables)
 
 
 def _write_points(
@@ -107,9 +120,7 @@ def _insert(cursor: duckdb.DuckDBPyConnection, name: str, *, ingest_id: int, **t
     ((source, rows),) = table.items()
     if rows.num_rows == 0:
         return 0
-    stored = run(
-        cursor, f"store/add_{name}", parameters={"ingest_id": ingest_id}, tables={source: numbered(rows)}
-    )
+    stored = run(cursor, f"store/add_{name}", parameters={"ingest_id": ingest_id}, tables={source: numbered(rows)})
     return int(stored[0][0])
 
 
@@ -132,9 +143,7 @@ def decoder_rejects(rejects: pa.Table) -> list[Reject]:
 def _conflicts(spans: pa.Table, fates: SpanFates) -> list[Reject]:
     """One reject a document for spans whose id another span has taken."""
     rows = np.flatnonzero(fates.conflicting)
-    documents, first, counts = np.unique(
-        numbers(spans["document_row"])[rows], return_index=True, return_counts=True
-    )
+    documents, first, counts = np.unique(numbers(spans["document_row"])[rows], return_index=True, return_counts=True)
     return [
         Reject(
             kind="rejected",

@@ -75,6 +75,9 @@ def store(database: Database, spans: Iterable[Span]) -> None:
             "$ingest FROM rows",
             {"ingest": ingest_id},
         )
+        cursor.execute(
+            "INSERT INTO base.span_attribute_keys SELECT DISTINCT resource_id, unnest(json_keys(attributes)) FROM rows"
+        )
         for span in spans:
             trace = f"{span.trace:032x}"
             for index, (name, time_ns) in enumerate(span.events):
@@ -83,8 +86,7 @@ def store(database: Database, spans: Iterable[Span]) -> None:
             if span.waits_for:
                 link = [trace, span.id, trace, span.waits_for, '{"tracekit.waits_for": true}', ingest_id]
                 cursor.execute(
-                    "INSERT INTO base.span_links "
-                    "VALUES (?::UUID, ?, 0, ?::UUID, ?, NULL, 0, ?::JSON::VARIANT, 0, ?)",
+                    "INSERT INTO base.span_links VALUES (?::UUID, ?, 0, ?::UUID, ?, NULL, 0, ?::JSON::VARIANT, 0, ?)",
                     link,
                 )
 
@@ -96,9 +98,7 @@ def _numbers(database: Database, table: str, wanted: set[Any]) -> dict[Any, int]
         "scopes": "scope_id, name",
     }[table]
     with database.transaction() as cursor:
-        known = {
-            key: number for number, key in cursor.execute(f"SELECT {columns} FROM base.{table}").fetchall()
-        }
+        known = {key: number for number, key in cursor.execute(f"SELECT {columns} FROM base.{table}").fetchall()}
         for key in sorted(wanted - known.keys(), key=repr):
             known[key] = len(known) + 1
             if table == "scopes":
@@ -177,9 +177,7 @@ def times(database: Database, *, trace: int = 1, rank: int | None = None, step: 
 def request(database: Database, *, trace: int = 1) -> dict[str, Any]:
     """The request of a trace as a row of the view `units`; units are made if need be."""
     update_units(database)
-    rows = database.sql(
-        "SELECT * FROM units WHERE kind = 'request' AND trace_id = $trace", trace=f"{trace:032x}"
-    )
+    rows = database.sql("SELECT * FROM units WHERE kind = 'request' AND trace_id = $trace", trace=f"{trace:032x}")
     return rows.row(0, named=True)
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.unit.store.records import attributes, batch, span, traces
 from tracekit.errors import QueryError, StoreError, StoreLockedError, StoreVersionError, UsageError
-from tracekit.store import SCHEMA_VERSION, Database, schema
+from tracekit.store import SCHEMA_VERSION, Database, IngestWriter, schema
 
 HOLD_THE_FILE = textwrap.dedent("""
     import duckdb, sys
@@ -105,9 +106,7 @@ def test_an_empty_database_becomes_a_store(path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"), [({"create": False}, "make one with"), ({"read_only": True}, "make one with")]
 )
-def test_a_missing_file_is_not_made_when_it_must_exist(
-    path: Path, options: dict[str, bool], expected: str
-) -> None:
+def test_a_missing_file_is_not_made_when_it_must_exist(path: Path, options: dict[str, bool], expected: str) -> None:
     """A typing error in a path does not leave an empty store behind."""
     with pytest.raises(StoreError, match=expected):
         Database.open(path, **options)
@@ -129,9 +128,7 @@ def make_old(path: Path) -> None:
     Database.open(path).close()
     set_version(path, SCHEMA_VERSION - 1)
     with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "DROP VIEW spans; ALTER TABLE base.spans DROP COLUMN flags; DELETE FROM base.stages"
-        )
+        connection.execute("DROP VIEW spans; ALTER TABLE base.spans DROP COLUMN flags; DELETE FROM base.stages")
 
 
 def write_step(folder: Path, statement: str) -> Path:
@@ -152,15 +149,27 @@ def test_an_older_store_is_brought_up_to_date(path: Path, tmp_path: Path) -> Non
         assert database.sql("SELECT count(*) FROM stages").item() > 40
 
 
+def test_a_store_of_version_1_gets_the_attribute_keys_of_its_spans(path: Path) -> None:
+    """They are found in what is stored, each once for a resource."""
+    with Database.open(path) as database:
+        spans = [span(1, number, attributes=attributes({"a": number, "b.c": "x"})) for number in (1, 2)]
+        IngestWriter(database, source="test").write(batch(traces(*spans)))
+        expected = database.sql("FROM span_attribute_keys ORDER BY ALL").rows()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP VIEW span_attribute_keys; DROP TABLE base.span_attribute_keys")
+    set_version(path, 1)
+    with Database.open(path) as database:
+        assert database.sql("FROM span_attribute_keys ORDER BY ALL").rows() == expected == [(1, "a"), (1, "b.c")]
+
+
 def test_an_older_store_without_a_way_is_refused_and_unchanged(path: Path) -> None:
     """Opening is all or nothing: no half-upgraded store."""
     make_old(path)
+    set_version(path, 0)
     with pytest.raises(StoreVersionError, match="no way to version"):
         Database.open(path)
     with duckdb.connect(str(path)) as connection:
-        assert connection.execute("SELECT schema_version FROM base.store_info").fetchall() == [
-            (SCHEMA_VERSION - 1,)
-        ]
+        assert connection.execute("SELECT schema_version FROM base.store_info").fetchall() == [(0,)]
 
 
 def test_a_step_that_fails_leaves_the_old_store(path: Path, tmp_path: Path) -> None:
@@ -172,9 +181,9 @@ def test_a_step_that_fails_leaves_the_old_store(path: Path, tmp_path: Path) -> N
         with pytest.raises(duckdb.CatalogException):
             schema.upgrade(connection, found=SCHEMA_VERSION - 1, folder=steps)
         connection.execute("ROLLBACK")
-        assert connection.execute(
-            "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'left_over'"
-        ).fetchall() == [(0,)]
+        assert connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'left_over'").fetchall() == [
+            (0,)
+        ]
 
 
 def write_and_fail(database: Database) -> None:
