@@ -1,30 +1,43 @@
-"""Group commit: one thread writes everything that waits in one transaction, then answers all of it."""
+"""Group commit: everything that waits is written in one transaction, then all of it is answered."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from queue import Empty, Queue
 
 from tracekit.errors import StoreError
 from tracekit.receiver.counters import Counters
 from tracekit.receiver.export import Export
-from tracekit.receiver.groups import write_group
+from tracekit.receiver.groups import ReadGroup, read_group, write_group
 from tracekit.receiver.held_store import HeldStore
 from tracekit.receiver.outcome import Outcome, Refusal, Refused, refused_for_now
+from tracekit.receiver.waiting import WaitingRequests
 
 _log = logging.getLogger(__name__)
 
 _IDLE_S = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A group on its way from the thread that reads to the one that writes."""
+
+    exports: list[Export]
+    read: ReadGroup | None
+    """None where the requests could not be read together."""
+    taken_at_s: float
+
+
 class Committer:
     """Takes export requests from any thread and answers each when it is durable.
 
-    While a transaction runs, requests gather; the next one takes all of them up to `group_bytes`, so that
-    commits grow with the load and one request alone does not wait.
+    One thread decodes the next group while another writes the one before. While both are busy, requests
+    gather; the next group takes all of them up to `group_bytes`, so that commits grow with the load and one
+    request alone does not wait.
     """
 
     def __init__(
@@ -37,74 +50,68 @@ class Committer:
     ) -> None:
         self._store = store
         self._counters = counters
-        self._group_bytes = group_bytes
         self._after_commit = after_commit
-        self._waiting: deque[Export] = deque()
-        self._changed = threading.Condition()
-        self._is_closing = False
-        self._thread = threading.Thread(target=self._run, name="tracekit-committer", daemon=True)
+        self._waiting = WaitingRequests(group_bytes=group_bytes)
+        self._taken: Queue[_Taken | None] = Queue(maxsize=1)
+        self._reader = threading.Thread(target=self._read, name="tracekit-reader", daemon=True)
+        self._writer = threading.Thread(target=self._write, name="tracekit-committer", daemon=True)
 
     def start(self) -> None:
-        """Start the thread that writes."""
-        self._thread.start()
+        """Start the threads that read and write."""
+        self._reader.start()
+        self._writer.start()
 
     def submit(self, export: Export) -> None:
         """Queue a request; its `answer` is set when the data is durable, or refused."""
-        with self._changed:
-            if not self._is_closing and self._store.is_usable:
-                self._waiting.append(export)
-                self._changed.notify()
-                return
-        self._answer([export], [self._not_now()])
+        if not self._store.is_usable or not self._waiting.add(export):
+            self._answer([export], [self._not_now()])
 
     def close(self) -> None:
         """Refuse what comes from now on, write what waits, and stop."""
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify()
-        self._thread.join()
+        self._waiting.close()
+        self._reader.join()
+        self._writer.join()
 
     def _not_now(self) -> Refused:
-        why = "the server is stopping" if self._is_closing else f"the store cannot be written: {self._store.fault}"
+        is_closing = self._waiting.is_closed
+        why = "the server is stopping" if is_closing else f"the store cannot be written: {self._store.fault}"
         return refused_for_now(Refusal.UNAVAILABLE, f"{why}; send again later")
 
-    def _run(self) -> None:
-        while (group := self._next_group()) is not None:
-            if group:
-                self._commit(group)
+    def _read(self) -> None:
+        while (group := self._waiting.next_group()) is not None:
+            taken_at_s = time.perf_counter()
+            self._taken.put(_Taken(group, _read_if_possible(group), taken_at_s))
+            # What comes until the other thread is ready for it goes into the next group.
+            self._taken.join()
+        self._taken.put(None)
+
+    def _write(self) -> None:
+        while True:
+            try:
+                taken = self._taken.get(timeout=_IDLE_S)
+                self._taken.task_done()
+                if taken is None:
+                    return
+                self._commit(taken)
+            except Empty:
+                pass
             self._recover()
 
-    def _next_group(self) -> list[Export] | None:
-        """Everything that waits, up to the group's bytes; empty after a while without any, None at the
-        end."""
-        with self._changed:
-            if not self._waiting and not self._is_closing:
-                self._changed.wait(timeout=_IDLE_S)
-            if not self._waiting:
-                return None if self._is_closing else []
-            group = [self._waiting.popleft()]
-            size_bytes = len(group[0].payload)
-            while self._waiting and size_bytes + len(self._waiting[0].payload) <= self._group_bytes:
-                group.append(self._waiting.popleft())
-                size_bytes += len(group[-1].payload)
-            return group
-
-    def _commit(self, group: Sequence[Export]) -> None:
-        started = time.perf_counter()
+    def _commit(self, taken: _Taken) -> None:
         outcomes: Sequence[Outcome]
         try:
-            outcomes = self._written(group)
+            outcomes = self._written(taken.exports, taken.read)
         except Exception:
             # Whatever happens, everybody gets an answer, and this thread goes on.
-            _log.exception("a group of %d requests could not be handled", len(group))
-            outcomes = [self._not_now()] * len(group)
-        self._counters.observe_commit(time.perf_counter() - started)
-        self._answer(group, outcomes)
+            _log.exception("a group of %d requests could not be handled", len(taken.exports))
+            outcomes = [self._not_now()] * len(taken.exports)
+        self._counters.observe_commit(time.perf_counter() - taken.taken_at_s)
+        self._answer(taken.exports, outcomes)
         self._after_commit()
 
-    def _written(self, group: Sequence[Export]) -> Sequence[Outcome]:
+    def _written(self, group: Sequence[Export], read: ReadGroup | None = None) -> Sequence[Outcome]:
         try:
-            written = write_group(self._store.database, group)
+            written = write_group(self._store.database, read or read_group(group))
         except StoreError as error:
             _log.error("cannot store what arrives: %s", error)
             self._store.fail(str(error))
@@ -128,3 +135,11 @@ class Committer:
     def _recover(self) -> None:
         if not self._store.is_usable:
             self._store.reopen()
+
+
+def _read_if_possible(group: list[Export]) -> ReadGroup | None:
+    try:
+        return read_group(group)
+    except Exception:
+        _log.exception("a group of %d requests cannot be decoded together", len(group))
+        return None

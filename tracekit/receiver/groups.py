@@ -44,19 +44,31 @@ class _Part:
         return [replace(each, document_row=None) for faults in self.refused.values() for each in faults]
 
 
-def write_group(database: Database, group: Sequence[Export]) -> Written:
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """The requests of a group, decoded; needs no store."""
+
+    exports: Sequence[Export]
+    parts: list[_Part]
+
+
+def read_group(group: Sequence[Export]) -> ReadGroup:
+    """Decode the requests of a group, those of one signal and encoding together."""
+    return ReadGroup(group, _parts(group))
+
+
+def write_group(database: Database, read: ReadGroup) -> Written:
     """Store the requests of a group in one transaction; what is not stored is told to its sender and counted.
 
     Raises `StoreError` when nothing could be written.
     """
-    parts = _parts(group)
-    writer = IngestWriter(database, source="otlp receiver", format=_format(group))
-    written = writer.write_all([(part.batch, part.refused_rejects) for part in parts])
+    writer = IngestWriter(database, source="otlp receiver", format=_format(read.exports))
+    written = writer.write_all([(part.batch, part.refused_rejects) for part in read.parts])
     outcomes: dict[int, Outcome] = {}
-    for part, counts in zip(parts, written, strict=True):
+    for part, counts in zip(read.parts, written, strict=True):
         outcomes |= _outcomes(part, counts)
-    by_signal = [(part.signal, each) for part, each in zip(parts, written, strict=True)]
-    return Written([outcomes[id(export)] for export in group], by_signal)
+    by_signal = [(part.signal, each) for part, each in zip(read.parts, written, strict=True)]
+    return Written([outcomes[id(export)] for export in read.exports], by_signal)
 
 
 def _parts(group: Sequence[Export]) -> list[_Part]:

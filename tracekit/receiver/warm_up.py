@@ -11,9 +11,9 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-from tracekit.otlp import Signal
+from tracekit.otlp import Encoding, Signal
 from tracekit.receiver.export import Export
-from tracekit.receiver.groups import write_group
+from tracekit.receiver.groups import read_group, write_group
 from tracekit.store import Database
 
 _ID, _SPAN_ID = bytes([7] * 16), bytes([7] * 8)
@@ -25,8 +25,9 @@ def warm_up() -> None:
     samples: dict[Signal, Message] = {"traces": _traces(), "metrics": _metrics(), "logs": _logs()}
     with Database.open(None) as database:
         for signal, message in samples.items():
-            write_group(database, [Export(signal, "protobuf", message.SerializeToString(), "self")])
-            write_group(database, [Export(signal, "json", _otlp_json(message), "self")])
+            payloads: dict[Encoding, bytes] = {"protobuf": message.SerializeToString(), "json": _otlp_json(message)}
+            for encoding, payload in payloads.items():
+                write_group(database, read_group([Export(signal, encoding, payload, "self")]))
 
 
 def _otlp_json(message: Message) -> bytes:
