@@ -32,9 +32,7 @@ SCOPE = "dynamo"
 def emission(run: Run, *, seed: int) -> Emission:
     """The run as Dynamo's spans around vLLM's."""
     plan = sketch(run, seed=seed, shows_stages=False)
-    payload_ids, engine_ids = (
-        plan.ids(f"dynamo.{part}", plan.attempts.request.size) for part in ("payload", "engine")
-    )
+    payload_ids, engine_ids = (plan.ids(f"dynamo.{part}", plan.attempts.request.size) for part in ("payload", "engine"))
     groups = [
         _engine_request(plan, engine_ids), _generate(plan, payload_ids, engine_ids), _payload(plan,
         payload_ids),
@@ -47,7 +45,7 @@ def emission(run: Run, *, seed: int) -> Emission:
 
 def _engine_request(plan: Sketch, engine_ids: np.ndarray) -> SpanGroup:
     """vLLM's own span, below the worker's; it is exported after its parent has ended."""
-    group = vllm.request_group(plan)
+    group = vllm.request_group(plan, arrival="queued_ns")
     position = np.searchsorted(plan.chat_ids, group.parent_id, sorter=np.argsort(plan.chat_ids))
     owner = np.argsort(plan.chat_ids)[position]
     return replace(group, parent_id=engine_ids[owner], is_parent_remote=False)

@@ -36,31 +36,33 @@ def emission(run: Run, *, seed: int) -> Emission:
     return finished(plan, [request_group(plan), *gateway_groups(plan, LITELLM_NAMES)], resources)
 
 
-def request_group(plan: Sketch) -> SpanGroup:
-    """The `llm_request` spans of the attempts that finished."""
+def request_group(plan: Sketch, *, arrival: str = "frontend_ns") -> SpanGroup:
+    """The `llm_request` spans of the attempts that finished.
+
+    `arrival` is the instant that the engine takes for it: `frontend_ns` where it tokenises itself, `queued_ns`
+    where others did.
+    """
     table = plan.attempts
     requests = plan.run.requests[table.request]
     is_done = (requests["outcome"] == state.OK) & ~table.is_failed & (requests["engine_last_ns"] >= 0)
     rows, requests = np.flatnonzero(is_done), requests[is_done]
     engine = np.where(requests["decode_replica"] >= 0, requests["decode_replica"], requests["replica"])
     detok_ns = plan.run.durations_ns[table.request[rows], stages.OUT_DETOK]
-    start_ns = (((plan.origin_ns + table.frontend_ns[rows]) / 1e9) * 1e9).astype(np.int64)
+    arrival_ns = requests[arrival]
+    start_ns = (((plan.origin_ns + arrival_ns) / 1e9) * 1e9).astype(np.int64)
     end_ns = plan.origin_ns + requests["engine_last_ns"] + detok_ns + EXPORT_LAG_NS
     return SpanGroup(
         "llm_request", SCOPE, SERVER, engine + 1, table.request[rows], plan.ids("llm_request", rows.size),
         plan.chat_ids[rows], start_ns, end_ns, is_parent_remote=True,
-        attributes=_attributes(plan, requests, rows, detok_ns),
+        attributes=_attributes(plan, requests, arrival_ns, detok_ns),
     )  # fmt: skip
 
 
-def _attributes(
-    plan: Sketch, requests: np.ndarray, rows: np.ndarray, detok_ns: np.ndarray
-) -> dict[str, Column]:
-    arrival_ns = plan.attempts.frontend_ns[rows]
+def _attributes(plan: Sketch, requests: np.ndarray, arrival_ns: np.ndarray, detok_ns: np.ndarray) -> dict[str, Column]:
     first, last = requests["attempt_first_ns"], requests["engine_last_ns"]
     scheduled, queued = requests["scheduled_ns"], requests["queued_ns"]
     # The engine's clock and the frontend's disagree by up to 0.3 ms over a decode.
-    jitter_ns = stream(plan.seed, "vllm.clocks").uniform(-CLOCK_JITTER_NS, CLOCK_JITTER_NS, rows.size)
+    jitter_ns = stream(plan.seed, "vllm.clocks").uniform(-CLOCK_JITTER_NS, CLOCK_JITTER_NS, requests.size)
     decode_ns = np.maximum(last - first + jitter_ns, 0)
     return {
         "gen_ai.latency.time_to_first_token": (first + detok_ns - arrival_ns) / 1e9,
@@ -71,7 +73,7 @@ def _attributes(
         "gen_ai.latency.time_in_model_prefill": (first - scheduled) / 1e9,
         "gen_ai.latency.time_in_model_decode": decode_ns / 1e9,
         "gen_ai.latency.time_in_model_inference": (first - scheduled + decode_ns) / 1e9,
-        "gen_ai.request.id": request_ids(plan, rows.size),
+        "gen_ai.request.id": request_ids(plan, requests.size),
         "gen_ai.request.top_p": 1.0,
         "gen_ai.request.max_tokens": requests["output_tokens"],
         "gen_ai.request.temperature": 1.0,
