@@ -9,6 +9,11 @@ from typing import Any
 from generators.parameters import Parameter, Values
 from generators.serving import counters, dialects, parameters, simulation, truth
 from generators.spans import Emission
+from generators.training import counters as training_counters
+from generators.training import emission as training_emission
+from generators.training import parameters as training_parameters
+from generators.training import simulation as training_simulation
+from generators.training import truth as training_truth
 
 
 @dataclass(frozen=True)
@@ -29,4 +34,15 @@ def run_serving(values: Values, *, seed: int) -> tuple[Emission, dict[str, Any]]
     return emission, truth.truth(run, truth.counterfactual(run, seed=seed), emission)
 
 
-MODELS = {"serving": Model(parameters.MODEL, parameters.check, run_serving)}
+def run_training(values: Values, *, seed: int) -> tuple[Emission, dict[str, Any]]:
+    """A training run and its truth, the counterfactual without the fault included."""
+    run = training_simulation.simulate(values, seed=seed)
+    emission = training_counters.with_counters(training_emission.emission(run, seed=seed), run)
+    other = training_truth.counterfactual(run, seed=seed)
+    return emission, training_truth.truth(run, other, emission, seed=seed)
+
+
+MODELS = {
+    "serving": Model(parameters.MODEL, parameters.check, run_serving),
+    "training": Model(training_parameters.MODEL, training_parameters.check, run_training),
+}

@@ -9,6 +9,7 @@ from pathlib import Path
 from generators import corruption, scenarios
 from generators.parameters import Parameter
 from generators.serving.parameters import MODEL
+from generators.training.parameters import MODEL as TRAINING
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "generators.md"
 
@@ -42,6 +43,7 @@ def with_tables(page: str) -> str:
     parts = {
         "scenarios": scenario_table(),
         "serving parameters": parameter_table(MODEL),
+        "training parameters": parameter_table(TRAINING),
         "defects": parameter_table(corruption.PARAMETERS),
     }
     for name, text in parts.items():

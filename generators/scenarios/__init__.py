@@ -28,9 +28,10 @@ class Scenario:
     """Dotted parameter names with the values that differ from the model's defaults."""
 
 
-def names() -> list[str]:
-    """Names of all scenarios, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+def names(*, model: str | None = None) -> list[str]:
+    """Names of all scenarios, or of those of one model, sorted."""
+    found = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    return found if model is None else [name for name in found if load(name).model == model]
 
 
 def load(name: str | Path) -> Scenario:

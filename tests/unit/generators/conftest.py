@@ -34,3 +34,16 @@ def short_run() -> Callable[..., Run]:
         return simulate(short_values(scenario, **overrides), seed=seed)
 
     return run
+
+
+SMALL = {
+    "run.steps": 10, "mesh.data": 2, "mesh.ranks_per_host": 4, "schedule.micro_batches": 4, "fault.rank": 1,
+    "fault.first_step": 4, "fault.steps": 4, "change.first_step": 4, "change.steps": 4, "emit.metrics_interval_s": 2.0,
+}  # fmt: skip
+"""Eight ranks on two hosts (data 2, tensor 2, pipeline 2), ten steps; faults and changes in steps 4 to 7."""
+
+
+def small_values(**overrides: object) -> Values:
+    """Checked parameter values of a small training run without fault; `a__b=1` stands for `a.b`."""
+    more = {name.replace("__", "."): value for name, value in overrides.items()}
+    return prepare(scenarios.load("training_healthy"), overrides=SMALL | more)[1]

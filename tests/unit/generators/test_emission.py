@@ -174,7 +174,7 @@ def test_the_same_seed_gives_the_same_bytes(short_run: Short, dialect: str) -> N
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("scenario", scenarios.names())
+@pytest.mark.parametrize("scenario", scenarios.names(model="serving"))
 def test_nothing_in_the_spans_gives_the_truth_away(short_run: Short, dialect: str, scenario: str) -> None:
     """No fault, no scenario, no injected time is named in what is emitted."""
     text = written_spans(emitted(short_run(scenario, emit__dialect=dialect, run__duration_s=6.0))).lower()

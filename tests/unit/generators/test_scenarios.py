@@ -18,7 +18,7 @@ from tracekit.errors import UsageError
 FAULTLESS = {"healthy", "mix_shift", "load_rise", "batch_inference"}
 
 
-@pytest.fixture(scope="module", params=scenarios.names())
+@pytest.fixture(scope="module", params=scenarios.names(model="serving"))
 def both(request: pytest.FixtureRequest) -> tuple[str, Run, Run]:
     """The name of a scenario, its short run and the same run without the fault."""
     run = simulate(short_values(request.param, run__duration_s=40.0, fault__duration_s=30.0), seed=5)

@@ -1,0 +1,3 @@
+"""The training model: ranks on a mesh, pipeline schedules, collectives over links, a loader, checkpoints, what
+goes wrong there.
+"""
