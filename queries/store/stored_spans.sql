@@ -1,13 +1,16 @@
 -- Which incoming spans the store holds already, and whether they are the same.
 --
--- The input is the registered table `incoming_spans`.
+-- The input is the registered table `incoming_spans`. The bounds leave most of the store unread.
 --
+-- Parameters:
+--   $first_ingest_id, $last_ingest_id: the ingests to look in.
+--   $first_ns, $last_ns: the starts to look for, nanoseconds since the epoch.
 -- Columns:
 --   row: position of the incoming span.
 --   same: whether start, end, name, kind and status agree; if not, two spans share one id.
 SELECT
     incoming_spans.row,
-    (
+    bool_or(
         incoming_spans.start_ns = spans.start_ns
         AND incoming_spans.end_ns = spans.end_ns
         AND incoming_spans.name = spans.name
@@ -16,4 +19,7 @@ SELECT
     ) AS same
 FROM base.spans
 INNER JOIN incoming_spans USING (trace_id, span_id)
+WHERE spans.ingest_id BETWEEN $first_ingest_id AND $last_ingest_id
+    AND spans.start_ns BETWEEN $first_ns AND $last_ns
+GROUP BY incoming_spans.row
 ORDER BY incoming_spans.row

@@ -39,9 +39,9 @@ class ReceiverSettings:
     group_bytes: int = 32 << 20
     store_memory_bytes: int = 768 << 20
     """What DuckDB may hold in memory; larger sorts and joins go to disk."""
-    store_log_bytes: int = 256 << 20
-    """Size of the write-ahead log at which it is folded into the file: often costs time, seldom a slow
-    restart."""
+    store_log_bytes: int = 32 << 20
+    """Size of the write-ahead log at which it is folded into the file: what is received meanwhile waits, the
+    shorter the more often it is done."""
     body_timeout_s: float = 30.0
     self_metrics_interval_s: float = 60.0
     max_age_s: int | None = None
@@ -76,7 +76,7 @@ class Receiver:
         extra_routes: Callable[[Receiver], Sequence[BaseRoute]] = lambda receiver: (),
     ) -> None:
         self.settings = settings
-        self.store = HeldStore(lambda: Database.open(path, tuning=settings.tuning))
+        self.store = HeldStore(lambda: _opened(path, settings))
         self.counters = Counters()
         retention = Retention(max_age_s=settings.max_age_s, max_bytes=settings.max_store_bytes)
         self.units = UnitsFollower(self.store, retention)
@@ -147,3 +147,13 @@ class Receiver:
             description="The store's file and its log",
             value=lambda: stored_bytes(path),
         )
+
+
+def _opened(path: str | Path, settings: ReceiverSettings) -> Database:
+    database = Database.open(path, tuning=settings.tuning)
+    try:
+        database.remember_spans()
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -70,9 +70,7 @@ def translated(error: duckdb.Error, path: Path | None) -> StoreError:
             "close that one first, or use the Database that is open"
         )
     if _NEWER_STORAGE in message:
-        return StoreVersionError(
-            f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})"
-        )
+        return StoreVersionError(f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})")
     if any(sign in message for sign in _FULL):
         return StoreFullError(f"no room to write {where}: free some space on its disk ({message})")
     return StoreError(f"{where} cannot be used as a trace store: {message}")

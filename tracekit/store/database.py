@@ -17,6 +17,9 @@ from tracekit.errors import QueryError, StoreError, UsageError
 from tracekit.store import schema
 from tracekit.store.connection import connect, store_errors
 from tracekit.store.frames import frame, unterminated
+from tracekit.store.known_spans import load_recent
+from tracekit.store.memory import Memory
+from tracekit.store.recent_spans import RecentSpans
 
 
 class Database:
@@ -24,7 +27,8 @@ class Database:
 
     Its SQL cannot reach the file system; frames enter with `cursor().register(name, frame)`.
     Any thread may call any method; a cursor belongs to one thread at a time. Who adds records holds
-    `writing`, because new numbers for resources, scopes and series depend on those given before; who changes
+    `writing`, because new numbers for resources, scopes and series depend on those given before, and uses
+    `memory`, which knows some of those; who changes
     units holds `building`, because two that make the same unit at once do not see each other.
     """
 
@@ -33,6 +37,7 @@ class Database:
         self.read_only = read_only
         self.writing = threading.Lock()
         self.building = threading.Lock()
+        self.memory = Memory()
         self._connection = connection
         self._cursor_lock = threading.Lock()
 
@@ -82,6 +87,18 @@ class Database:
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
         return self.sql(queries.text(name), **parameters)
+
+    def remember_spans(self) -> None:
+        """Remember from now on the spans that come last, and begin with those that came last so far.
+
+        For a store that takes small batches for long: looking for repeats then costs by the batch, not by the
+        store. A span that comes with the id of an older one than those remembered, at another time, is taken
+        for another span. Raises `StoreError`.
+        """
+        recent = RecentSpans()
+        with self.writing, closing(self.cursor()) as cursor, store_errors(self.path):
+            load_recent(cursor, recent)
+            self.memory.spans = recent
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -135,9 +152,7 @@ def _check_location(path: Path | None, *, read_only: bool, create: bool) -> None
     if path.is_dir():
         raise StoreError(f"{path} is a folder; name the file of a trace store")
     if (read_only or not create) and not path.exists():
-        raise StoreError(
-            f"there is no trace store at {path}; make one with `tracekit ingest PATH --db {path}`"
-        )
+        raise StoreError(f"there is no trace store at {path}; make one with `tracekit ingest PATH --db {path}`")
     if not path.parent.is_dir():
         raise StoreError(f"the folder {path.parent} does not exist; make it first")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tracekit.otlp import Batch
 
 _UNFINISHED = "did not finish: ingest the source again to complete it, what is stored is not stored twice"
+_COUNTS = ("spans", "metric_points", "logs", "duplicates", "rejected")
 _REJECT_SCHEMA = pa.schema(
     [
         ("kind", pa.string()),
@@ -56,12 +58,12 @@ class IngestWriter:
         for rejects that name only their document. Raises `StoreFullError` or `StoreError`; then nothing of
         this batch is stored.
         """
-        with self._database.writing, self._database.transaction() as cursor:
-            ingest_id = self._begin(cursor)
-            counts = write_batch(cursor, batch, ingest_id=ingest_id)
+        with self._transaction() as cursor:
+            ingest_id = self._begun(cursor)
+            counts = write_batch(cursor, batch, ingest_id=ingest_id, memory=self._database.memory)
             counts = replace(counts, rejects=(*_placed(counts.rejects, offsets), *rejects))
             total = _added(self.counts, counts)
-            _save(cursor, ingest_id, total, format=self.format, error=_UNFINISHED)
+            self._save(cursor, ingest_id, total, error=_UNFINISHED)
         self.ingest_id, self.counts = ingest_id, total
         return counts
 
@@ -70,55 +72,55 @@ class IngestWriter:
 
         Beside each batch stand the faults found before decoding. Errors as `write`.
         """
-        with self._database.writing, self._database.transaction() as cursor:
-            ingest_id = self._begin(cursor)
+        with self._transaction() as cursor:
+            ingest_id = self._begun(cursor)
             total, written = self.counts, []
             for batch, rejects in parts:
-                counts = write_batch(cursor, batch, ingest_id=ingest_id)
+                counts = write_batch(cursor, batch, ingest_id=ingest_id, memory=self._database.memory)
                 counts = replace(counts, rejects=(*counts.rejects, *rejects))
                 written.append(counts)
                 total = _added(total, counts)
-            _save(cursor, ingest_id, total, format=self.format, error=None)
+            self._save(cursor, ingest_id, total, error=None)
         self.ingest_id, self.counts = ingest_id, total
         return written
 
     def finish(self, *, error: str | None = None, rejects: Iterable[Reject] = ()) -> WriteCounts:
         """Close the row of this ingest, with `error` if it ended early, and return its counts."""
         total = _added(self.counts, WriteCounts(rejects=tuple(rejects)))
-        with self._database.writing, self._database.transaction() as cursor:
-            ingest_id = self._begin(cursor)
-            _save(cursor, ingest_id, total, format=self.format, error=error)
+        with self._transaction() as cursor:
+            ingest_id = self._begun(cursor)
+            self._save(cursor, ingest_id, total, error=error)
         self.ingest_id, self.counts = ingest_id, total
         return total
 
-    def _begin(self, cursor: duckdb.DuckDBPyConnection) -> int:
+    @contextmanager
+    def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A transaction that may number senders; the numbers are remembered when it is committed."""
+        database = self._database
+        with database.writing, database.memory.numbers.transaction(), database.transaction() as cursor:
+            yield cursor
+
+    def _begun(self, cursor: duckdb.DuckDBPyConnection) -> int:
+        """The number of this ingest, the next free one where it has none yet."""
         if self.ingest_id is not None:
             return self.ingest_id
-        values = {
-            "source": self.source,
-            "format": self.format,
-            "received_ns": self._received_ns,
-            "error": _UNFINISHED,
-        }
-        return int(run(cursor, "store/begin_ingest", parameters=values)[0][0])
+        return int(cursor.execute("SELECT coalesce(max(ingest_id), 0) + 1 FROM base.ingests").fetchall()[0][0])
 
-
-def _save(
-    cursor: duckdb.DuckDBPyConnection,
-    ingest_id: int,
-    counts: WriteCounts,
-    *,
-    format: str | None,
-    error: str | None,
-) -> None:
-    values = {name: getattr(counts, name) for name in ("spans", "metric_points", "logs", "duplicates", "rejected")}
-    values |= {"ingest_id": ingest_id, "format": format, "error": error}
-    run(cursor, "store/update_ingest", parameters=values)
-    run(cursor, "store/remove_ingest_rejects", parameters={"ingest_id": ingest_id})
-    if counts.rejects:
-        rows = [{name: getattr(reject, name) for name in _REJECT_SCHEMA.names} for reject in counts.rejects]
-        tables = {"incoming_rejects": numbered(pa.Table.from_pylist(rows, schema=_REJECT_SCHEMA))}
-        run(cursor, "store/add_ingest_rejects", parameters={"ingest_id": ingest_id}, tables=tables)
+    def _save(
+        self, cursor: duckdb.DuckDBPyConnection, ingest_id: int, counts: WriteCounts, *, error: str | None
+    ) -> None:
+        values = {name: getattr(counts, name) for name in _COUNTS}
+        values |= {"ingest_id": ingest_id, "format": self.format, "error": error}
+        if self.ingest_id is None:
+            values |= {"source": self.source, "received_ns": self._received_ns}
+            run(cursor, "store/add_ingest", parameters=values)
+        else:
+            run(cursor, "store/update_ingest", parameters=values)
+            run(cursor, "store/remove_ingest_rejects", parameters={"ingest_id": ingest_id})
+        if counts.rejects:
+            rows = [{name: getattr(reject, name) for name in _REJECT_SCHEMA.names} for reject in counts.rejects]
+            tables = {"incoming_rejects": numbered(pa.Table.from_pylist(rows, schema=_REJECT_SCHEMA))}
+            run(cursor, "store/add_ingest_rejects", parameters={"ingest_id": ingest_id}, tables=tables)
 
 
 def _placed(rejects: Iterable[Reject], offsets: Sequence[int]) -> list[Reject]:

@@ -98,7 +98,7 @@ def _found(
     bounds = dict(zip(("first_ingest_id", "last_ingest_id"), ingests, strict=True))
     bounds |= dict(zip(("first_ns", "last_ns"), starts, strict=True))
     with registered(cursor, {"incoming_spans": spans.select(_COMPARED)}):
-        found = cursor.execute(queries.text("store/stored_spans_between"), bounds).fetchnumpy()
+        found = cursor.execute(queries.text("store/stored_spans"), bounds).fetchnumpy()
     return Stored(np.asarray(found["row"], np.int64), np.asarray(found["same"], np.bool_))
 
 

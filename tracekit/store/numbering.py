@@ -9,25 +9,26 @@ from numpy.typing import NDArray
 
 from tracekit import queries
 from tracekit.store.columns import numbered, numbers, replaced
+from tracekit.store.known_numbers import KnownNumbers
 from tracekit.store.statements import registered
 
 
-def resource_ids(cursor: duckdb.DuckDBPyConnection, resources: pa.Table) -> NDArray[np.uint32]:
+def resource_ids(cursor: duckdb.DuckDBPyConnection, resources: pa.Table, known: KnownNumbers) -> NDArray[np.uint32]:
     """The number in the store of each incoming resource; new ones are added."""
-    return np.asarray(_found(cursor, "resources", resources).get("resource_id", ()), np.uint32)
+    return _ids(cursor, "resources", "resource_id", resources, known)
 
 
-def scope_ids(cursor: duckdb.DuckDBPyConnection, scopes: pa.Table) -> NDArray[np.uint32]:
+def scope_ids(cursor: duckdb.DuckDBPyConnection, scopes: pa.Table, known: KnownNumbers) -> NDArray[np.uint32]:
     """The number in the store of each incoming instrumentation scope; new ones are added."""
-    return np.asarray(_found(cursor, "scopes", scopes).get("scope_id", ()), np.uint32)
+    return _ids(cursor, "scopes", "scope_id", scopes, known)
 
 
-def stream_ids(cursor: duckdb.DuckDBPyConnection, streams: pa.Table) -> NDArray[np.uint32]:
+def stream_ids(cursor: duckdb.DuckDBPyConnection, streams: pa.Table, known: KnownNumbers) -> NDArray[np.uint32]:
     """The number in the store of each incoming metric series; new ones are added.
 
     `streams` has `resource_id` and `scope_id` beside the decoder's columns.
     """
-    return np.asarray(_found(cursor, "metric_streams", streams).get("stream_id", ()), np.uint32)
+    return _ids(cursor, "metric_streams", "stream_id", streams, known)
 
 
 def with_sender(table: pa.Table, resources: NDArray[np.uint32], scopes: NDArray[np.uint32]) -> pa.Table:
@@ -45,10 +46,14 @@ def with_stream(table: pa.Table, streams: NDArray[np.uint32]) -> pa.Table:
     return replaced(table, ids, without=("stream_row",))
 
 
-def _found(cursor: duckdb.DuckDBPyConnection, kind: str, table: pa.Table) -> dict[str, NDArray[np.generic]]:
-    """The columns that `store/add_<kind>` answers with, a row for each of the table; none for no rows."""
-    if table.num_rows == 0:
-        return {}
-    with registered(cursor, {f"incoming_{kind.removeprefix('metric_')}": numbered(table)}):
-        columns: dict[str, NDArray[np.generic]] = cursor.execute(queries.text(f"store/add_{kind}")).fetchnumpy()
-    return columns
+def _ids(
+    cursor: duckdb.DuckDBPyConnection, kind: str, column: str, table: pa.Table, known: KnownNumbers
+) -> NDArray[np.uint32]:
+    """The column of numbers that `store/add_<kind>` answers with, a row for each of the table."""
+    contents = list(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+    ids = known.find(kind, contents)
+    if ids is None:
+        with registered(cursor, {f"incoming_{kind.removeprefix('metric_')}": numbered(table)}):
+            ids = cursor.execute(queries.text(f"store/add_{kind}")).fetchnumpy()[column].tolist()
+        known.note(kind, contents, ids)
+    return np.asarray(ids, np.uint32)

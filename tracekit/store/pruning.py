@@ -27,7 +27,8 @@ _DOOMED = {
     "step_waits": "unit_id IN (FROM doomed_units)",
     "units": "unit_id IN (FROM doomed_units)",
     "ingest_rejects": "ingest_id IN (SELECT ingest_id FROM base.ingests WHERE received_ns < $before_ns)",
-    "ingests": "received_ns < $before_ns",
+    # The newest stays: the next one must not get its number.
+    "ingests": "received_ns < $before_ns AND ingest_id < (SELECT max(ingest_id) FROM base.ingests)",
 }
 _POINTS = ("metric_points", "metric_histograms", "metric_summaries")
 # After a size limit has been met there is room for a while.
@@ -62,9 +63,7 @@ def prune(database: Database, *, before_ns: int | None = None, max_bytes: int | 
     for _ in range(_SIZE_ROUNDS):
         if max_bytes is None or used <= max_bytes or used == previous:
             break
-        limit_ns = database.query("store/age_quantile", share=1 - _FILL_SHARE * max_bytes / used)[
-            "before_ns"
-        ][0]
+        limit_ns = database.query("store/age_quantile", share=1 - _FILL_SHARE * max_bytes / used)["before_ns"][0]
         if limit_ns is None:
             break
         removed = _removed(database, removed, limit_ns + 1)

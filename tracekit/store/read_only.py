@@ -48,9 +48,7 @@ def read_only_sql(
                 relation = cursor.sql(unterminated(statement), params=dict(parameters or {}) or None)
                 rows = portable(relation).limit(row_limit + 1).pl()
         except duckdb.InterruptException as error:
-            raise QueryError(
-                f"the query took longer than {time_limit_s:g} s and was stopped; ask for less"
-            ) from error
+            raise QueryError(f"the query took longer than {time_limit_s:g} s and was stopped; ask for less") from error
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
     return LimitedRows(frame=rows.head(row_limit), truncated=rows.height > row_limit)

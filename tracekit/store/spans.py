@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit import queries
 from tracekit.store.columns import as_json, as_uuid, numbered, numbers, one_array, replaced
-from tracekit.store.statements import registered, run
+from tracekit.store.known_spans import Stored, span_keys, stored
+from tracekit.store.recent_spans import RecentSpans
+from tracekit.store.statements import run
 
 _IDENTITY = ("start_ns", "end_ns", "kind", "status_code")
 
@@ -34,6 +35,7 @@ def write_spans(
     spans: pa.Table,
     *,
     first_rows: NDArray[np.int64],
+    recent: RecentSpans | None,
     events: pa.Table,
     links: pa.Table,
     ingest_id: int,
@@ -41,11 +43,14 @@ def write_spans(
     """Store the spans that are new, with their events and links, and say what became of each.
 
     `spans` has `resource_id` and `scope_id` beside the decoder's columns; they are stored in their order.
-    `first_rows` has for each span the row of the span that came first with its id. Events and links name
-    their span by `span_row`.
+    `first_rows` has for each span the row of the span that came first with its id, `recent` what is remembered
+    of the spans that came last. Events and links name their span by `span_row`.
     """
     spans = numbered(replaced(spans, {"trace_id": as_uuid(spans["trace_id"])}))
-    fates = span_fates(cursor, spans, first_rows)
+    keys = span_keys(spans)
+    fates = span_fates(spans, first_rows, stored(cursor, spans, keys, recent))
+    if recent is not None:
+        recent.add(keys[fates.stored], np.full(int(np.count_nonzero(fates.stored)), ingest_id, np.int64))
     order = np.flatnonzero(fates.stored)
     new = _taken(spans, order)
     tables = {"incoming_spans": replaced(new, {"attributes": as_json(new["attributes"])})}
@@ -55,8 +60,8 @@ def write_spans(
     return fates
 
 
-def span_fates(cursor: duckdb.DuckDBPyConnection, spans: pa.Table, first: NDArray[np.int64]) -> SpanFates:
-    """Compare the spans with each other and with the store: the first of an id stays.
+def span_fates(spans: pa.Table, first: NDArray[np.int64], found: Stored) -> SpanFates:
+    """Compare the spans with each other and with what was found in the store: the first of an id stays.
 
     `first` has for each span the row of the first one of its id. A second span of the same id is a duplicate
     when start, end, name, kind and status agree, else a conflict.
@@ -66,9 +71,8 @@ def span_fates(cursor: duckdb.DuckDBPyConnection, spans: pa.Table, first: NDArra
     conflicting[repeated] = ~_same(spans, repeated, first[repeated])
     known = np.zeros(first.size, np.bool_)
     known[repeated] = True
-    stored_rows, same = _matches(cursor, spans)
-    known[stored_rows] = True
-    conflicting[stored_rows] = ~same
+    known[found.rows] = True
+    conflicting[found.rows] = ~found.same
     return SpanFates(stored=~known, conflicting=conflicting)
 
 
@@ -83,13 +87,6 @@ def _same(spans: pa.Table, rows: NDArray[np.int64], others: NDArray[np.int64]) -
 
 def _text(column: pa.Array, rows: NDArray[np.int64]) -> NDArray[np.object_]:
     return column.take(pa.array(rows)).to_numpy(zero_copy_only=False)
-
-
-def _matches(cursor: duckdb.DuckDBPyConnection, spans: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    columns = ["row", "trace_id", "span_id", "name", *_IDENTITY]
-    with registered(cursor, {"incoming_spans": spans.select(columns)}):
-        found = cursor.execute(queries.text("store/stored_spans")).fetchnumpy()
-    return np.asarray(found["row"], np.int64), np.asarray(found["same"], np.bool_)
 
 
 def _taken(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:

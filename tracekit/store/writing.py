@@ -11,6 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.store.columns import as_uuid, numbered, numbers, replaced
+from tracekit.store.known_numbers import KnownNumbers
+from tracekit.store.memory import Memory
 from tracekit.store.numbering import resource_ids, scope_ids, stream_ids, with_sender, with_stream
 from tracekit.store.preparing import PreparedBatch, prepared
 from tracekit.store.spans import SpanFates, write_spans
@@ -18,6 +20,9 @@ from tracekit.store.statements import run
 
 if TYPE_CHECKING:
     from tracekit.otlp import Batch
+
+# Stands for "the store has it" where a number is remembered for each content.
+_STORED = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +54,33 @@ class WriteCounts:
         return sum(reject.record_count for reject in self.rejects if reject.kind == "rejected")
 
 
-def write_batch(cursor: duckdb.DuckDBPyConnection, batch: Batch | PreparedBatch, *, ingest_id: int) -> WriteCounts:
+def write_batch(
+    cursor: duckdb.DuckDBPyConnection, batch: Batch | PreparedBatch, *, ingest_id: int, memory: Memory
+) -> WriteCounts:
     """Store what is new in a decoded batch and count the rest.
 
     The same span (trace id and span id), metric point or log record is stored once, whether it comes twice
     in the batch or is in the store already. A span whose id is taken by a different span is rejected with
     reason `span_id_conflict`; the first one stays. A batch that is not prepared is prepared first.
+    `memory` is that of the store; numbers that it notes are right only once the transaction is committed.
     """
     ready = batch if isinstance(batch, PreparedBatch) else prepared(batch)
     batch = ready.batch
-    resources = resource_ids(cursor, batch.resources)
-    scopes = scope_ids(cursor, batch.scopes)
+    resources = resource_ids(cursor, batch.resources, memory.numbers)
+    scopes = scope_ids(cursor, batch.scopes, memory.numbers)
     spans = with_sender(batch.spans, resources, scopes)
     fates = write_spans(
         cursor,
         spans,
         first_rows=ready.first_rows,
+        recent=memory.spans,
         events=batch.span_events,
         links=batch.span_links,
         ingest_id=ingest_id,
     )
-    _write_span_keys(cursor, ready.span_keys, resources)
-    points, repeated_points = _write_points(
-        cursor, batch, with_sender(batch.metric_streams, resources, scopes), ingest_id=ingest_id
-    )
+    _write_span_keys(cursor, ready.span_keys, resources, memory.numbers)
+    streams = stream_ids(cursor, with_sender(batch.metric_streams, resources, scopes), memory.numbers)
+    points, repeated_points = _write_points(cursor, batch, streams, ingest_id=ingest_id)
     logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)
     return WriteCounts(
         spans=int(np.count_nonzero(fates.stored)),
@@ -83,19 +91,24 @@ def write_batch(cursor: duckdb.DuckDBPyConnection, batch: Batch | PreparedBatch,
     )
 
 
-def _write_span_keys(cursor: duckdb.DuckDBPyConnection, span_keys: pa.Table, resources: NDArray[np.uint32]) -> None:
-    if span_keys.num_rows == 0:
-        return
-    ids = {"resource_id": pa.array(resources[numbers(span_keys["resource_row"])])}
-    tables = {"incoming_keys": replaced(span_keys, ids, without=("resource_row",))}
-    run(cursor, "store/add_span_attribute_keys", tables=tables)
+def _write_span_keys(
+    cursor: duckdb.DuckDBPyConnection, span_keys: pa.Table, resources: NDArray[np.uint32], known: KnownNumbers
+) -> None:
+    ids = resources[numbers(span_keys["resource_row"])]
+    pairs = list(zip(ids.tolist(), span_keys["key"].to_pylist(), strict=True))
+    if known.find("span_keys", pairs) is None:
+        columns = {"resource_id": pa.array(ids)}
+        tables = {"incoming_keys": replaced(span_keys, columns, without=("resource_row",))}
+        run(cursor, "store/add_span_attribute_keys", tables=tables)
+        known.note("span_keys", pairs, [_STORED] * len(pairs))
 
 
 def _write_points(
-    cursor: duckdb.DuckDBPyConnection, batch: Batch, streams: pa.Table, *, ingest_id: int
+    cursor: duckdb.DuckDBPyConnection, batch: Batch, ids: NDArray[np.uint32], *, ingest_id: int
 ) -> tuple[int, int]:
-    """Store points and exemplars; how many points were stored, and how many were there already."""
-    ids = stream_ids(cursor, streams)
+    """Store points and exemplars of series with these numbers; how many points were stored, and how many
+    were there already.
+    """
     tables = {
         "metric_points": batch.metric_points,
         "metric_histograms": batch.metric_histograms,

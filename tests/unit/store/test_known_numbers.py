@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.unit.store.records import batch, span, traces
+from tracekit.store import Database, IngestWriter
 from tracekit.store.known_numbers import KnownNumbers
 
 
@@ -58,3 +62,28 @@ def test_memory_is_bounded() -> None:
             known.note("resources", [(number,)], [number])
         assert known.find("resources", [(number,)]) == [number]
         assert sum(known.find("resources", [(each,)]) is not None for each in range(100)) <= 10
+
+
+def failing() -> Iterator[None]:
+    """Faults to report whose list breaks off, in the middle of the transaction."""
+    raise ValueError("full")
+    yield
+
+
+def test_a_store_numbers_senders_rightly_after_an_aborted_batch() -> None:
+    """The number that the aborted batch gave to its sender goes to another one, and each span knows its own."""
+    with Database.open(None) as database:
+        for service in ("before", "aborted", "after", "aborted", "before"):
+            writer = IngestWriter(database, source="test")
+            number = len(database.sql("FROM base.spans")) + 1
+            document = batch(traces(span(1, number), service=service))
+            if service == "aborted" and number == 2:
+                with pytest.raises(ValueError, match="full"):
+                    writer.write(document, rejects=failing())
+            else:
+                writer.write(document)
+        found = database.sql("SELECT span_id, service_name, ingest_id FROM spans ORDER BY span_id")
+        names = ["before", "after", "aborted", "before"]
+        assert found["service_name"].to_list() == names
+        assert found["ingest_id"].to_list() == [1, 2, 3, 4]
+        assert database.sql("FROM base.resources").height == 3

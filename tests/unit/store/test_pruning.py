@@ -110,3 +110,12 @@ def test_after_pruning_the_store_takes_and_dedupes_as_before(small: Database) ->
     before = counts(small)
     write(small, payload)
     assert counts(small) == before
+
+
+def test_an_ingest_after_all_was_pruned_gets_a_new_number_and_its_units(small: Database) -> None:
+    """Units are made of ingests with higher numbers than before; a number given twice would have none."""
+    prune(small, before_ns=exports.START_NS + 10 * DAY_NS)
+    assert counts(small) == (0, 0, 0)
+    write(small, exports.traces(3))
+    update_units(small)
+    assert counts(small) == (3, 3, 0)
