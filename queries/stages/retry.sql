@@ -3,9 +3,10 @@
 -- An attempt is repeated where a later span of the same name and kind, under the same parent,
 -- begins after it ended with status ERROR. All time of such an attempt and of what ran below it is
 -- `retry`, and so is the time that the parent itself spends until the next attempt (the backoff).
--- The attempt that ends the series, well or badly, keeps its own stages.
+-- The attempt that ends the series, well or badly, keeps its own stages, and so does one that has
+-- seen a first token: its tokens are used where another one goes on.
 --
--- Reads batch_spans.
+-- Reads batch_spans, first_token_events.
 -- Columns:
 --   span_row: the span.
 --   part: 0, the span itself; 1, the time between two attempts inside their parent.
@@ -19,6 +20,7 @@ WITH RECURSIVE
 failed AS (
     SELECT *
     FROM batch_spans
+    ANTI JOIN first_token_events USING (trace_id, span_id)
     WHERE status_code = 2 AND parent_span_id IS NOT NULL
 ),
 repeated AS (

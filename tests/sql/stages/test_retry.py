@@ -59,3 +59,21 @@ def test_other_work_between_two_attempts_is_no_retry(database: Database) -> None
     store(database, [ROOT, FAILED, Span(4, 32, 38, "log", parent=1, service="shop"), AGAIN])
     found = times(database)
     assert (found["e2e", "retry", "call/backoff"], found["e2e", "shop:log", "log"]) == (4, 6)
+
+
+def test_what_ran_in_vain_is_retry_whatever_stage_it_names(database: Database) -> None:
+    """Waiting in the queue of an engine for an attempt that is thrown away is no queueing of the one that served."""
+    named = Span(4, 12, 25, "queue", parent=2, service="engine", attributes={"tracekit.stage": "eng.queue"})
+    served = replace(named, id=5, start=42, end=50, parent=3)
+    store(database, [ROOT, FAILED, named, AGAIN, served])
+    found = times(database)
+    assert found["e2e", "retry", "queue"] == 13
+    assert found["e2e", "eng.queue", "queue"] == 8
+
+
+def test_an_attempt_that_gave_a_first_token_is_not_thrown_away(database: Database) -> None:
+    """Where a worker dies another goes on with the tokens it had: its decoding was not in vain."""
+    decoding = Span(4, 12, 30, "decode", parent=2, service="engine", attributes={"tracekit.stage": "eng.decode"})
+    store(database, [ROOT, replace(FAILED, events=(("gen_ai.first_token", 12),)), decoding, AGAIN])
+    stages = {stage for _, stage, _ in times(database)}
+    assert "retry" not in stages
