@@ -11,7 +11,7 @@ from tracekit.otlp.batch import Batch
 from tracekit.receiver.export import Export
 from tracekit.receiver.outcome import Outcome
 from tracekit.receiver.verdicts import accepted, holds_no_record, invalid, rejects_by_request, undecodable
-from tracekit.store import Database, IngestWriter, Reject, WriteCounts
+from tracekit.store import Database, IngestWriter, PreparedBatch, Reject, WriteCounts, prepared
 from tracekit.store.writing import decoder_rejects
 
 
@@ -29,7 +29,7 @@ class _Part:
 
     signal: Signal
     exports: list[Export]
-    batch: Batch
+    batch: PreparedBatch
     refused: dict[int, list[Reject]]
     """Faults of the exports that are not in the batch, by position in `exports`."""
 
@@ -84,7 +84,7 @@ def _part(signal: Signal, encoding: Encoding, exports: list[Export]) -> _Part:
     refused = {row: rejects for row, rejects in faults.items() if undecodable(rejects)}
     if refused:
         batch = _decoded(signal, encoding, [each for row, each in enumerate(exports) if row not in refused])
-    return _Part(signal, exports, batch, refused)
+    return _Part(signal, exports, prepared(batch), refused)
 
 
 def _decoded(signal: Signal, encoding: Encoding, exports: Sequence[Export]) -> Batch:
