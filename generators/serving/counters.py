@@ -48,7 +48,9 @@ SUMS: tuple[tuple[str, str, Reader], ...] = (
 
 def with_counters(emission: Emission, run: Run) -> Emission:
     """The emission with every replica's and the gateway's counters, read at the run's interval."""
-    series = [*_engine_series(run), *_gateway_series(run)]
+    # A provider behind the gateway shows no counters either.
+    is_hidden = str(run.values["emit.dialect"]).startswith("litellm")
+    series = [*([] if is_hidden else _engine_series(run)), *_gateway_series(run)]
     return replace(emission, series=tuple(one for one in series if one.time_ns.size))
 
 
@@ -84,9 +86,7 @@ def _engine_latency(run: Run, replica: int, labels: dict[str, str]) -> Series:
     """End-to-end latency as the engine's frontend sees it."""
     requests = run.requests
     engine = np.where(requests["decode_replica"] >= 0, requests["decode_replica"], requests["replica"])
-    mine = requests[
-        (engine == replica) & (requests["outcome"] == state.OK) & (requests["engine_last_ns"] >= 0)
-    ]
+    mine = requests[(engine == replica) & (requests["outcome"] == state.OK) & (requests["engine_last_ns"] >= 0)]
     return _observed(
         run, "vllm:e2e_request_latency_seconds", SCOPE, replica + 1, VLLM_LATENCY_BOUNDS, labels,
         mine["engine_last_ns"], mine["engine_last_ns"] - mine["frontend_ns"],

@@ -23,58 +23,40 @@ DELAYED_STAGES = (
     "fe.dispatch", "eng.grammar", "kv.bootstrap", "out.detok", "out.stream",
 )  # fmt: skip
 ROUTERS = ("round_robin", "least_requests", "random", "two_choices", "tenant_hash")
-DIALECTS = ("tracekit", "vllm", "sglang", "dynamo")
+DIALECTS = ("tracekit", "vllm", "sglang", "dynamo", "triton", "litellm", "litellm_v1")
 
 RUN = (
     Parameter("run.duration_s", 180.0, "requests arrive during this time", ASSUMPTION, 0.1, 1e7),
-    Parameter(
-        "run.start_unix_s", 1767225600, "when the run starts, seconds since the epoch", ASSUMPTION, 1, 4e9
-    ),
+    Parameter("run.start_unix_s", 1767225600, "when the run starts, seconds since the epoch", ASSUMPTION, 1, 4e9),
     Parameter("run.max_requests", 0, "stop after so many arrivals; 0: no limit", ASSUMPTION),
 )
 CLIENTS = (
     Parameter("clients.rate_per_s", 14.0, "mean arrival rate", "about 0.6 of two replicas", 1e-6, 1e6),
-    Parameter(
-        "clients.arrivals", "gamma", "gaps between arrivals", AZURE, choices=("gamma", "poisson", "on_off")
-    ),
+    Parameter("clients.arrivals", "gamma", "gaps between arrivals", AZURE, choices=("gamma", "poisson", "on_off")),
     Parameter("clients.arrival_cv", 1.1, "coefficient of variation of gamma gaps", AZURE, 0.01, 50),
     Parameter("clients.on_share", 0.2, "on_off: share of time in which requests arrive", ASSUMPTION, 0.01, 1),
-    Parameter(
-        "clients.cycle_s", 20.0, "on_off: mean length of an on and an off period together", ASSUMPTION, 0.01
-    ),
+    Parameter("clients.cycle_s", 20.0, "on_off: mean length of an on and an off period together", ASSUMPTION, 0.01),
     Parameter("clients.tenants", 4, "tenants, equally active", ASSUMPTION, 1, 10000),
-    Parameter(
-        "clients.abort_share", 0.0, "share of clients that leave when their patience ends", ASSUMPTION, 0, 1
-    ),
+    Parameter("clients.abort_share", 0.0, "share of clients that leave when their patience ends", ASSUMPTION, 0, 1),
     Parameter("clients.patience_median_s", 8.0, "patience of those clients, log-normal", ASSUMPTION, 1e-3),
     Parameter("clients.patience_sigma", 0.6, "sigma of their patience", ASSUMPTION, 0, 5),
-    Parameter(
-        "clients.read_tokens_per_s", 0.0, "how fast clients read; 0: as fast as tokens come", ASSUMPTION
-    ),
+    Parameter("clients.read_tokens_per_s", 0.0, "how fast clients read; 0: as fast as tokens come", ASSUMPTION),
 )
 CHANGE = (
     Parameter("change.start_s", 90.0, "start of a change of load or mix", ASSUMPTION),
     Parameter("change.duration_s", 60.0, "its length", ASSUMPTION),
     Parameter("change.load_factor", 1.0, "arrival rate in that time, as a multiple", ASSUMPTION, 0, 100),
-    Parameter(
-        "change.long_share", -1.0, "share of long prompts in that time; -1: unchanged", ASSUMPTION, -1, 1
-    ),
+    Parameter("change.long_share", -1.0, "share of long prompts in that time; -1: unchanged", ASSUMPTION, -1, 1),
 )
 REQUESTS = (
-    Parameter(
-        "requests.input_log_mean", 6.63, "log-normal prompt tokens: mean of the logarithm", AZURE, 0, 15
-    ),
+    Parameter("requests.input_log_mean", 6.63, "log-normal prompt tokens: mean of the logarithm", AZURE, 0, 15),
     Parameter("requests.input_log_sd", 0.99, "standard deviation of the logarithm", AZURE, 0, 5),
     Parameter("requests.input_max_tokens", 14000, "longest prompt", AZURE, 1, 2**20),
-    Parameter(
-        "requests.output_log_mean", 5.02, "log-normal output tokens: mean of the logarithm", AZURE, 0, 12
-    ),
+    Parameter("requests.output_log_mean", 5.02, "log-normal output tokens: mean of the logarithm", AZURE, 0, 12),
     Parameter("requests.output_log_sd", 0.86, "standard deviation of the logarithm", AZURE, 0, 5),
     Parameter("requests.output_max_tokens", 1000, "longest output", AZURE, 1, 2**20),
     Parameter("requests.long_share", 0.0, "share of long-context requests", ASSUMPTION, 0, 1),
-    Parameter(
-        "requests.long_log_mean", 8.74, "long context, prompt tokens: mean of the logarithm", MOONCAKE, 0, 15
-    ),
+    Parameter("requests.long_log_mean", 8.74, "long context, prompt tokens: mean of the logarithm", MOONCAKE, 0, 15),
     Parameter("requests.long_log_sd", 1.2, "standard deviation of the logarithm", MOONCAKE, 0, 5),
     Parameter(
         "requests.long_max_tokens",
@@ -109,14 +91,10 @@ GATEWAY = (
         "requests behind the gateway at once, the others queue; 0: no limit",
         ASSUMPTION,
     ),
-    Parameter(
-        "gateway.quota_per_s", 0.0, "requests per second and tenant; above it 429; 0: no quota", ASSUMPTION
-    ),
+    Parameter("gateway.quota_per_s", 0.0, "requests per second and tenant; above it 429; 0: no quota", ASSUMPTION),
     Parameter("gateway.quota_burst", 20.0, "size of the quota's token bucket", ASSUMPTION, 1),
     Parameter("gateway.router", "least_requests", "how a replica is chosen", ASSUMPTION, choices=ROUTERS),
-    Parameter(
-        "gateway.attempt_timeout_s", 0.0, "an attempt without first token is given up; 0: never", ASSUMPTION
-    ),
+    Parameter("gateway.attempt_timeout_s", 0.0, "an attempt without first token is given up; 0: never", ASSUMPTION),
     Parameter("gateway.max_attempts", 1, "attempts in all after time-outs", ASSUMPTION, 1, 20),
     Parameter("gateway.retry_backoff_ms", 50.0, "pause before the next attempt", ASSUMPTION),
     Parameter("gateway.max_migrations", 0, "moves to another replica after a crash", ASSUMPTION, 0, 10),
@@ -137,9 +115,7 @@ ENGINE = (
     Parameter("engine.step_base_ms", 5.0, "a step's time without any token", ROOFLINE, 1e-3),
     Parameter("engine.prefill_tokens_per_s", 30000.0, "prefill throughput inside a step", ROOFLINE, 1),
     Parameter("engine.step_us_per_sequence", 10.0, "a step's time per decoding sequence", ROOFLINE),
-    Parameter(
-        "engine.step_ns_per_context_token", 40.0, "a step's time per token of decoding context", ROOFLINE
-    ),
+    Parameter("engine.step_ns_per_context_token", 40.0, "a step's time per token of decoding context", ROOFLINE),
     Parameter("engine.max_num_seqs", 256, "sequences in a batch", VLLM, 1, 4096),
     Parameter("engine.max_num_batched_tokens", 8192, "tokens in a step", VLLM, 1, 2**20),
     Parameter("engine.block_tokens", 16, "tokens in a KV block", VLLM, 1, 4096),
@@ -151,9 +127,7 @@ ENGINE = (
     Parameter("engine.spec_draft_ms", 1.0, "a step's extra time for drafting", ASSUMPTION),
 )
 DISAGGREGATION = (
-    Parameter(
-        "disagg.prefill_replicas", 0, "replicas that only prefill; 0: no disaggregation", ASSUMPTION, 0, 256
-    ),
+    Parameter("disagg.prefill_replicas", 0, "replicas that only prefill; 0: no disaggregation", ASSUMPTION, 0, 256),
     Parameter("disagg.decode_replicas", 0, "replicas that only decode", ASSUMPTION, 0, 256),
     Parameter("disagg.kv_bytes_per_token", 131072, "KV bytes per token (8B, GQA, bf16)", "arithmetic", 1),
     Parameter("disagg.link_gb_per_s", 12.0, "bandwidth out of a prefill replica", "arithmetic", 1e-3),
@@ -163,9 +137,7 @@ FAULT = (
     Parameter("fault.start_s", 90.0, "start of the fault", ASSUMPTION),
     Parameter("fault.duration_s", 60.0, "its length", ASSUMPTION),
     Parameter("fault.replica", 1, "the replica concerned; -1: all", ASSUMPTION, -1, 511),
-    Parameter(
-        "fault.delay_stage", "gw.auth", "stage that gets an extra delay", ASSUMPTION, choices=DELAYED_STAGES
-    ),
+    Parameter("fault.delay_stage", "gw.auth", "stage that gets an extra delay", ASSUMPTION, choices=DELAYED_STAGES),
     Parameter("fault.delay_ms", 0.0, "median of the extra delay; 0: none", ASSUMPTION),
     Parameter("fault.delay_sigma", 0.3, "sigma of the extra delay", ASSUMPTION, 0, 3),
     Parameter("fault.delay_share", 1.0, "share of requests delayed", ASSUMPTION, 0, 1),
@@ -182,9 +154,7 @@ FAULT = (
     Parameter("fault.slow_reader_tokens_per_s", 8.0, "how fast those read", ASSUMPTION, 0.01),
     Parameter("fault.abort_share", 0.0, "share of clients that leave early", ASSUMPTION, 0, 1),
     Parameter("fault.abort_patience_median_s", 1.5, "their patience", ASSUMPTION, 1e-3),
-    Parameter(
-        "fault.attempt_timeout_s", 0.0, "the gateway's time-out becomes this; 0: unchanged", ASSUMPTION
-    ),
+    Parameter("fault.attempt_timeout_s", 0.0, "the gateway's time-out becomes this; 0: unchanged", ASSUMPTION),
     Parameter("fault.crash", False, "the replica dies and comes back at the end", ASSUMPTION),
     Parameter("fault.detect_ms", 500.0, "until the gateway notices a dead replica", ASSUMPTION),
     Parameter("fault.spec_acceptance", -1.0, "acceptance of draft tokens; -1: unchanged", ASSUMPTION, -1, 1),
@@ -254,9 +224,7 @@ def has_fault(values: Values) -> bool:
 
 def _conflicts(values: Values) -> list[tuple[bool, str]]:
     has_long = max(float(values["requests.long_share"]), float(values["change.long_share"])) > 0
-    longest = max(
-        int(values["requests.input_max_tokens"]), has_long * int(values["requests.long_max_tokens"])
-    )
+    longest = max(int(values["requests.input_max_tokens"]), has_long * int(values["requests.long_max_tokens"]))
     longest += int(values["requests.output_max_tokens"]) + int(values["engine.block_tokens"])
     usable = int(values["engine.kv_tokens"]) * float(values["fault.kv_factor"])
     prefill, decode = int(values["disagg.prefill_replicas"]), int(values["disagg.decode_replicas"])

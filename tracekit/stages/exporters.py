@@ -14,7 +14,7 @@ from tracekit.stages.attributes import reading
 from tracekit.stages.codes import Codes
 from tracekit.stages.spans import Spans
 
-EXPORTERS = ("own", "dynamo", "retry", "sglang", "vllm", "gateway", "generic")
+EXPORTERS = ("own", "dynamo", "retry", "sglang", "triton", "litellm", "vllm", "gateway", "generic")
 """The mappings of traces, in order of precedence: `queries/stages/<name>.sql`."""
 
 STEP_EXPORTERS = ("own", "unlabelled")

@@ -6,13 +6,15 @@
 | vllm | one `llm_request` with durations as attributes | LiteLLM's names, no stage attribute |
 | sglang | root, thread spans and slices joined by links | LiteLLM's names, joined by W3C context |
 | dynamo | KV router, worker endpoint, engine, vLLM's span | Dynamo's own frontend |
+| triton | an ensemble of models with events | LiteLLM's names |
+| litellm, litellm_v1 | none: a provider | LiteLLM's second and first kind of spans |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from generators.serving.dialects import dynamo, own, sglang, vllm
+from generators.serving.dialects import dynamo, litellm, own, sglang, triton, vllm
 from generators.serving.simulation import Run
 from generators.spans import Emission
 
@@ -21,6 +23,9 @@ DIALECTS: dict[str, Callable[..., Emission]] = {
     "vllm": vllm.emission,
     "sglang": sglang.emission,
     "dynamo": dynamo.emission,
+    "triton": triton.emission,
+    "litellm": litellm.emission,
+    "litellm_v1": litellm.emission_v1,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from generators.serving import dialects, stages
+from generators.serving import counters, dialects, stages
 from generators.serving.simulation import Run
 from generators.serving.timeline import stage_ns
 from generators.spans import Emission, Optional, SpanGroup
@@ -73,8 +73,7 @@ def test_sglang_slices_of_a_thread_are_linked_in_order(short_run: Short) -> None
     emission = dialects.emission(short_run("healthy", emit__dialect="sglang"), seed=1)
     slices = next(group for group in emission.groups if group.links)
     end_ns, parent = (
-        dict(zip(slices.span_id.tolist(), part.tolist(), strict=True))
-        for part in (slices.end_ns, slices.parent_id)
+        dict(zip(slices.span_id.tolist(), part.tolist(), strict=True)) for part in (slices.end_ns, slices.parent_id)
     )
     link = slices.links[0]
     assert link.present.sum() > 50
@@ -132,9 +131,7 @@ def test_dynamo_gives_ttft_and_mean_gap_in_milliseconds(short_run: Short) -> Non
 
 
 @pytest.mark.parametrize("dialect", ["sglang", "dynamo"])
-@pytest.mark.parametrize(
-    "scenario", ["retry_storm", "worker_crash", "slow_kv_link", "client_aborts", "admission_503"]
-)
+@pytest.mark.parametrize("scenario", ["retry_storm", "worker_crash", "slow_kv_link", "client_aborts", "admission_503"])
 def test_no_span_is_an_orphan_or_ends_before_it_starts(short_run: Short, dialect: str, scenario: str) -> None:
     """Also for requests that were given up, refused, moved or failed."""
     emission = dialects.emission(short_run(scenario, emit__dialect=dialect, clients__rate_per_s=20.0), seed=1)
@@ -143,3 +140,52 @@ def test_no_span_is_an_orphan_or_ends_before_it_starts(short_run: Short, dialect
     for group in emission.groups:
         assert (group.end_ns >= group.start_ns).all(), group.name
         assert set(group.parent_id.tolist()) <= ids | {0}
+
+
+def test_tritons_events_are_the_stages_they_stand_for(short_run: Short) -> None:
+    """Queue from the model's span to the computation's, tokenising and inference inside computations."""
+    run = short_run("healthy", emit__dialect="triton", clients__rate_per_s=30.0)
+    emission = dialects.emission(run, seed=1)
+    model = named(emission, "tensorrt_llm")
+    compute = next(
+        group for group in emission.groups
+        if group.name == "compute" and np.array_equal(group.parent_id, model.span_id)
+    )  # fmt: skip
+    at = {event.name: event.time_ns for event in (*model.events, *compute.events)}
+    assert int((at["COMPUTE_START"] - at["QUEUE_START"]).sum()) == true_ns(run, stages.ENG_QUEUE)
+    assert seconds(named(emission, "preprocessing")) == true_ns(run, stages.FE_PREPROCESS)
+    decoding = run.requests["engine_last_ns"] - run.requests["scheduled_ns"]
+    assert int((at["COMPUTE_OUTPUT_START"] - at["COMPUTE_INPUT_END"]).sum()) == int(decoding.sum())
+
+
+def test_tritons_cancelled_requests_stop_where_they_were(short_run: Short) -> None:
+    """In the queue: no computation, and a root without the events of an answer."""
+    run = short_run("healthy", emit__dialect="triton", engine__max_num_seqs=2, clients__abort_share=1.0)
+    emission = dialects.emission(run, seed=1)
+    roots, models = named(emission, "InferRequest"), named(emission, "tensorrt_llm")
+    computed = next(
+        group for group in emission.groups if group.name == "compute" and group.parent_id[0] in models.span_id
+    )
+    queued = run.requests[(run.requests["queued_ns"] >= 0) & (run.requests["scheduled_ns"] < 0)]
+    assert len(models) - len(computed) == queued.size > 0
+    complete = next(event for event in roots.events if event.name == "INFER_RESPONSE_COMPLETE")
+    assert int(complete.present.sum()) == int((run.requests["status"] == 200).sum())
+
+
+@pytest.mark.parametrize("dialect", ["litellm", "litellm_v1"])
+def test_behind_litellm_the_provider_shows_nothing(short_run: Short, dialect: str) -> None:
+    """Spans come from the gateway only, and its counters too."""
+    run = short_run("healthy", emit__dialect=dialect)
+    emission = counters.with_counters(dialects.emission(run, seed=1), run)
+    assert {int(number) for group in emission.groups for number in group.resource} == {0}
+    assert {series.resource for series in emission.series} == {0}
+
+
+def test_litellm_tells_the_time_to_the_first_chunk(short_run: Short) -> None:
+    """As an attribute of the call, in seconds."""
+    run = short_run("healthy", emit__dialect="litellm")
+    call = named(dialects.emission(run, seed=1), "chat llama-3.1-8b-instruct")
+    column = call.attributes["gen_ai.response.time_to_first_chunk"]
+    assert isinstance(column, Optional)
+    start_ns = call.start_ns - 1767225600 * 10**9
+    assert np.allclose(column.values, (run.requests["first_ns"] - start_ns) / 1e9, atol=1e-9)
