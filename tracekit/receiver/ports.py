@@ -17,6 +17,8 @@ from tracekit.receiver.intake import Intake
 
 _BACKLOG = 2048
 _DRAIN_S = 20
+# SDKs send every five seconds; a connection that is closed just then costs them a retry.
+_KEEP_ALIVE_S = 75
 
 
 class Ports:
@@ -94,6 +96,7 @@ def _http_config(app: Starlette) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_DRAIN_S,
     )
 
