@@ -1,8 +1,13 @@
-"""OTLP over gRPC: the three export services, on raw bytes, so that no message objects are made."""
+"""OTLP over gRPC: the three export services, on raw bytes, so that no message objects are made.
+
+A message is read when there is room for it. So its handler is one of a stream, of which it reads one message: on the
+wire there is no difference, and what has not been read stays with the sender, but for 64 KiB.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NoReturn
 
 import grpc
@@ -10,9 +15,10 @@ import grpc.aio
 
 from tracekit.otlp import SIGNALS, Signal
 from tracekit.receiver.bodies import response_body, retry_info, status
+from tracekit.receiver.budget import Reservation
 from tracekit.receiver.export import Export
 from tracekit.receiver.intake import Intake
-from tracekit.receiver.outcome import Outcome, Refused, RefusedError
+from tracekit.receiver.outcome import Outcome, Refusal, Refused, RefusedError, stalled
 
 SERVICES: dict[Signal, str] = {
     "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
@@ -21,17 +27,21 @@ SERVICES: dict[Signal, str] = {
 }
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _MAX_RESPONSE_BYTES = 4 << 20
+# Messages in memory before it is known whether they fit: each may be as large as a request can be.
+_READ_AT_ONCE = 4
+_LEAST_BYTES = 1
 
-Handler = Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]
+Handler = Callable[[AsyncIterator[bytes], grpc.aio.ServicerContext], Awaitable[bytes]]
 
 
 def grpc_server(intake: Intake) -> grpc.aio.Server:
     """A server with the three services and no port yet; belongs to the running event loop."""
     server = grpc.aio.server(options=_options(intake.max_request_bytes))
+    reading = asyncio.Semaphore(_READ_AT_ONCE)
     server.add_generic_rpc_handlers(
         tuple(
             grpc.method_handlers_generic_handler(
-                SERVICES[signal], {"Export": grpc.unary_unary_rpc_method_handler(_export(intake, signal))}
+                SERVICES[signal], {"Export": grpc.stream_unary_rpc_method_handler(_export(intake, signal, reading))}
             )
             for signal in SIGNALS
         )
@@ -43,6 +53,8 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", max_request_bytes),
         ("grpc.max_send_message_length", _MAX_RESPONSE_BYTES),
+        # What has not been asked for may wait here up to the smallest window, not up to what the line carries.
+        ("grpc.http2.bdp_probe", 0),
         # Two servers on one port would share its connections at random.
         ("grpc.so_reuseport", 0),
         # Collectors ping idle connections; without this they would be told to go away.
@@ -51,9 +63,9 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
     ]
 
 
-def _export(intake: Intake, signal: Signal) -> Handler:
-    async def export(payload: bytes, context: grpc.aio.ServicerContext) -> bytes:
-        outcome = await _outcome(intake, signal, payload, context)
+def _export(intake: Intake, signal: Signal, reading: asyncio.Semaphore) -> Handler:
+    async def export(messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> bytes:
+        outcome = await _outcome(intake, signal, messages, context, reading)
         if isinstance(outcome, Refused):
             await _abort(context, outcome)
         return response_body(outcome, signal=signal, encoding="protobuf")
@@ -61,16 +73,39 @@ def _export(intake: Intake, signal: Signal) -> Handler:
     return export
 
 
-async def _outcome(intake: Intake, signal: Signal, payload: bytes, context: grpc.aio.ServicerContext) -> Outcome:
+async def _outcome(
+    intake: Intake,
+    signal: Signal,
+    messages: AsyncIterator[bytes],
+    context: grpc.aio.ServicerContext,
+    reading: asyncio.Semaphore,
+) -> Outcome:
     try:
         if refused := intake.access.refusal(_authorization(context)):
             raise RefusedError(refused)
         with intake.budget.reservation() as reservation:
-            reservation.grow(len(payload))
+            payload = await _payload(intake, messages, reservation, reading)
             return await intake.stored(Export(signal, "protobuf", payload, "grpc"))
     except RefusedError as error:
         intake.counters.add_request("grpc", signal, error.refused)
         return error.refused
+
+
+async def _payload(
+    intake: Intake, messages: AsyncIterator[bytes], reservation: Reservation, reading: asyncio.Semaphore
+) -> bytes:
+    """The one message of a call, read when few others are being read: its size is not known before."""
+    try:
+        async with asyncio.timeout(intake.body_timeout_s), reading:
+            # Where nothing more fits, the message need not be read to be refused.
+            reservation.grow(_LEAST_BYTES)
+            payload = await anext(messages)
+    except TimeoutError as error:
+        raise RefusedError(stalled(intake.body_timeout_s)) from error
+    except StopAsyncIteration as error:
+        raise RefusedError(Refused(Refusal.INVALID, "the call has no message")) from error
+    reservation.grow(max(len(payload) - _LEAST_BYTES, 0))
+    return payload
 
 
 def _authorization(context: grpc.aio.ServicerContext) -> str | None:

@@ -14,7 +14,7 @@ from tracekit.receiver.budget import Reservation
 from tracekit.receiver.compression import ENCODINGS, check_size, inflated
 from tracekit.receiver.export import Export
 from tracekit.receiver.intake import Intake
-from tracekit.receiver.outcome import Accepted, Outcome, Refusal, Refused, RefusedError
+from tracekit.receiver.outcome import Accepted, Outcome, Refusal, Refused, RefusedError, stalled
 
 MEDIA_TYPES: dict[Encoding, str] = {"protobuf": "application/x-protobuf", "json": "application/json"}
 _ENCODING_OF = {media_type: encoding for encoding, media_type in MEDIA_TYPES.items()}
@@ -59,7 +59,7 @@ class HttpExport:
             async with asyncio.timeout(self.intake.body_timeout_s):
                 body = await _body(request, reservation, limit_bytes)
         except TimeoutError as error:
-            raise RefusedError(_stalled(self.intake.body_timeout_s)) from error
+            raise RefusedError(stalled(self.intake.body_timeout_s)) from error
         if compression == "identity":
             return body
         return await asyncio.to_thread(
@@ -116,7 +116,3 @@ def _declared_bytes(request: Request) -> int:
 
 def _unsupported(header: str, known: str) -> Refused:
     return Refused(Refusal.UNSUPPORTED_MEDIA, f"unknown {header}; one of {known} is understood")
-
-
-def _stalled(seconds: float) -> Refused:
-    return Refused(Refusal.STALLED, f"the body did not arrive within {seconds:g} s; send it faster or in parts")

@@ -85,3 +85,8 @@ RETRY_AFTER_S = 1
 def refused_for_now(why: Refusal, message: str) -> Refused:
     """A refusal that tells the sender when to come again."""
     return Refused(why, message, retry_after_s=RETRY_AFTER_S)
+
+
+def stalled(seconds: float) -> Refused:
+    """The refusal of a request whose body was not there after so long."""
+    return Refused(Refusal.STALLED, f"the body did not arrive within {seconds:g} s; send it faster or in parts")
