@@ -29,7 +29,7 @@ _NS_COLUMNS = {
     "per_call_ns": "longer calls (ns)",
 }
 _DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "adjusted p"}
-_BLAMELESS_VERDICTS = frozenset({"mix_not_slowness", "size_or_slowness", "improved", "no_excess"})
+_BLAMELESS_VERDICTS = frozenset({"mix_not_slowness", "size_or_slowness", "load_or_slowness", "improved", "no_excess"})
 _SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
 # A rank that waits is not the culprit, and time without a span has none: neither gets the accent.
 _NOBODYS_STAGES = ("unattributed", "step.straggler_wait")

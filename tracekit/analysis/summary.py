@@ -13,7 +13,7 @@ from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES
 from tracekit.analysis.measured import BASELINE, SELECTION
 from tracekit.analysis.split import WAITING_STAGE
 from tracekit.analysis.tail_answer import TailAnswer, Verdict
-from tracekit.analysis.verdict import is_mix, lacks_counterparts, larger_work, verdict_of
+from tracekit.analysis.verdict import is_mix, lacks_counterparts, larger_work, slower_stages, verdict_of
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NAMED_STAGES = 3
@@ -132,16 +132,36 @@ def _difference(excess_ns: int) -> str:
 def _conclusion(answer: TailAnswer, verdict: Verdict) -> str:
     if verdict == "no_excess":
         return "That is within what chance makes: there is no excess to explain."
+    if verdict == "stage_slower":
+        return _slower_sentence(answer)
     sentences = [_where(answer)]
     if is_mix(answer):
         sentences.append(_mix_sentence(answer))
     elif lacks_counterparts(answer):
         sentences.append(_lack_sentence(answer))
+    if verdict == "load_or_slowness":
+        sentences.append(_load_sentence(answer))
     if verdict == "excess_spread":
         sentences.append("No single stage stands out from chance.")
     if answer.shortage is not None:
         sentences.append(_shortage_sentence(answer))
     return " ".join(sentences)
+
+
+def _slower_sentence(answer: TailAnswer) -> str:
+    slower = slower_stages(answer).head(_NAMED_STAGES)
+    named = ", ".join(f"{stage} {_difference(ns)}" for stage, ns in slower.select("stage", "excess_ns").iter_rows())
+    return f"As a whole that is within what chance makes, but not in single stages: {named}."
+
+
+def _load_sentence(answer: TailAnswer) -> str:
+    """How much more work arrived, by what rose most."""
+    work, factor = answer.load.filter("is_higher").sort("factor").select("work", "factor").row(-1)
+    what = str(work).replace("_", " ")
+    return (
+        f"In its time {factor:.1f} times as many {what} arrived each second as in the baseline, and most of the "
+        "excess is where requests wait for each other: load and slowness cannot be told apart."
+    )
 
 
 def _shortage_sentence(answer: TailAnswer) -> str:

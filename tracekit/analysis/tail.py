@@ -24,6 +24,7 @@ from tracekit.analysis.cohorts import (
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES, Judgement, judge
+from tracekit.analysis.load import LOAD_SCHEMA, load_frame
 from tracekit.analysis.measured import OUTCOMES, MeasuredUnits, Metric, band, rows, select_units
 from tracekit.analysis.size import SIZE_SCHEMA, size_frame
 from tracekit.analysis.summary import concluded
@@ -181,6 +182,7 @@ def _split(
         "causes": split.cause_frame(cursor, stages, sums, metric),
         "classes": split.class_frame(cursor, by_class, mix),
         "size": size_frame(metric, operations, cohorts[TAIL], cohorts[REFERENCE]),
+        "load": load_frame(cursor, metric) if comparison.levels else pl.DataFrame(schema=LOAD_SCHEMA),
         "levels": split.level_frame(sums, cohorts, comparison.levels),
         "differences": differences,
         "attributes_set_aside": set_aside,
@@ -228,6 +230,7 @@ _NOTHING: dict[str, Any] = {
     "causes": pl.DataFrame(schema=split.CAUSE_SCHEMA),
     "classes": pl.DataFrame(schema=split.CLASS_SCHEMA),
     "size": pl.DataFrame(schema=SIZE_SCHEMA),
+    "load": pl.DataFrame(schema=LOAD_SCHEMA),
     "levels": pl.DataFrame(schema=split.LEVEL_SCHEMA),
     "differences": pl.DataFrame(),
     "attributes_set_aside": [],

@@ -13,8 +13,10 @@ Verdict = Literal[
     "excess_explained",
     "excess_unattributed",
     "excess_spread",
+    "stage_slower",
     "mix_not_slowness",
     "size_or_slowness",
+    "load_or_slowness",
     "improved",
     "no_excess",
     "too_few_blocks",
@@ -27,9 +29,12 @@ Verdict = Literal[
 excess_explained: the excess is more than chance and its largest stage is named.
 excess_unattributed: so, but most of it is time that no span or attribute explains.
 excess_spread: the excess is more than chance, but no single stage is.
+stage_slower: the excess as a whole could be chance, but a stage is slower beyond it.
 mix_not_slowness: the tail holds other units (larger ones), not slower ones.
 size_or_slowness: most of the excess is in larger units than the baseline has any of, so that their size and
 slowness cannot be told apart.
+load_or_slowness: more work arrived at once than in the baseline, and most of the excess is where requests
+    wait for each other, so that load and slowness cannot be told apart.
 improved: the selection is faster than the baseline.
 no_excess: there is nothing to explain beyond chance.
 too_few_blocks, too_few_units: the split is exact for these units, but nothing follows for others.
@@ -60,6 +65,7 @@ class TailAnswer:
     causes: for steps, who was waited for and what it was doing; rows sum to `step.straggler_wait`.
     classes: mix and rate by class of unit; rows sum to the excess.
     size: more tokens or more time a token, by window.
+    load: with a baseline selection, the work that arrived each second on both sides.
     levels: with a baseline selection, the same split between the middles and between all units.
     differences: attribute values that are more frequent in the tail than in the middle of the selection.
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
@@ -98,6 +104,7 @@ class TailAnswer:
     causes: pl.DataFrame
     classes: pl.DataFrame
     size: pl.DataFrame
+    load: pl.DataFrame
     levels: pl.DataFrame
     differences: pl.DataFrame
     attributes_set_aside: list[str]

@@ -11,6 +11,13 @@ MIX_SHARE = 0.25
 
 MAJORITY = 0.5
 
+NOTABLE_SHARE = 0.05
+"""A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
+
+SHARED_LAYERS = ("engine", "kv")
+SHARED_STAGES = ("fe.preprocess", "gw.queue")
+"""Where requests wait for each other: everything in an engine, and what has a queue before it."""
+
 
 def verdict_of(answer: TailAnswer) -> Verdict:
     """The code of the conclusion; the first that applies, in the order written here."""
@@ -23,7 +30,7 @@ def verdict_of(answer: TailAnswer) -> Verdict:
     if answer.shortage == "too_few_blocks":
         return "too_few_blocks"
     if not answer.significant:
-        return "no_excess"
+        return _of_chance(answer)
     return "improved" if answer.excess_ns < 0 else _of_excess(answer)
 
 
@@ -54,9 +61,41 @@ def lacks_counterparts(answer: TailAnswer) -> bool:
     return own_ns > MAJORITY * answer.excess_ns
 
 
+def is_load(answer: TailAnswer) -> bool:
+    """Whether more work arrived at once than in the baseline, and the excess is where requests share machines.
+
+    More load makes them wait for each other there, and by how much cannot be known from the spans.
+    """
+    if answer.excess_ns <= 0 or not answer.load["is_higher"].any():
+        return False
+    is_shared = pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES)
+    shared_ns = int(answer.stages.filter(is_shared)["excess_ns"].sum())
+    return shared_ns > MAJORITY * answer.excess_ns
+
+
+def certain_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `stages` that are slower beyond chance, the largest first."""
+    return answer.stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0))
+
+
+def slower_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Those of them that matter for the whole, by a share of what the baseline takes.
+
+    Where the whole could be chance, so could a share of its excess.
+    """
+    return certain_stages(answer).filter(pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns)
+
+
 def larger_work(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `size` with more tokens in the tail than in the baseline."""
     return answer.size.filter(pl.col("tail_tokens") > pl.col("baseline_tokens"))
+
+
+def _of_chance(answer: TailAnswer) -> Verdict:
+    """Stages are tested together with their sum, so that one of them may be certain where the sum is not."""
+    if not len(slower_stages(answer)):
+        return "no_excess"
+    return "load_or_slowness" if is_load(answer) else "stage_slower"
 
 
 def _of_excess(answer: TailAnswer) -> Verdict:
@@ -64,8 +103,9 @@ def _of_excess(answer: TailAnswer) -> Verdict:
         return "mix_not_slowness"
     if lacks_counterparts(answer) and len(larger_work(answer)):
         return "size_or_slowness"
-    certain = answer.stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0))
-    if not len(certain):
+    if is_load(answer):
+        return "load_or_slowness"
+    if not len(certain_stages(answer)):
         return "excess_spread"
     unexplained = int(answer.stages.filter(pl.col("stage") == "unattributed")["excess_ns"].sum())
     return "excess_unattributed" if unexplained > MAJORITY * answer.excess_ns else "excess_explained"

@@ -1,0 +1,63 @@
+"""Is it slow, or is there more to do at once? The work that arrived in the time of each side.
+
+Where requests share machines, they wait for each other: more of them, or longer ones, make all of them slower
+without any fault. So the work that arrives is compared too. Of N independent arrivals that bring x each, the
+amount sum(x) has the variance sum(x^2) (compound Poisson); the ratio of two rates is higher than chance
+when its logarithm exceeds three standard errors, sqrt(sum(x^2) / sum(x)^2 of both sides).
+"""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from tracekit.analysis.measured import BASELINE, SELECTION, Metric, rows
+
+HIGHER_FACTOR = 1.25
+"""Less additional work than this is no load rise, however certain it is."""
+
+_STANDARD_ERRORS = 3.0
+
+LOAD_SCHEMA = {
+    "work": pl.String,
+    "selection_per_s": pl.Float64,
+    "baseline_per_s": pl.Float64,
+    "factor": pl.Float64,
+    "is_higher": pl.Boolean,
+}
+
+
+def load_frame(cursor: duckdb.DuckDBPyConnection, metric: Metric) -> pl.DataFrame:
+    """Work that arrived each second on both sides (LOAD_SCHEMA): requests, their input and output tokens.
+
+    `is_higher`: more arrived for the selection than chance and `HIGHER_FACTOR` allow. Empty for steps, and
+    without a baseline selection; no row for work that one side has none of.
+    """
+    if metric == "step":
+        return pl.DataFrame(schema=LOAD_SCHEMA)
+    arrived = rows(cursor, "tail/load")
+    sides = [arrived.filter(pl.col("side") == side, pl.col("amount") > 0) for side in (SELECTION, BASELINE)]
+    both = sides[0].join(sides[1], on="work", suffix="_before").sort("work")
+    return both.with_columns(
+        selection_per_s=_rate(""), baseline_per_s=_rate("_before"), spread=_spread("") + _spread("_before")
+    ).select(
+        "work",
+        "selection_per_s",
+        "baseline_per_s",
+        factor=pl.col("selection_per_s") / pl.col("baseline_per_s"),
+        is_higher=_is_higher(),
+    )
+
+
+def _rate(suffix: str) -> pl.Expr:
+    return pl.col(f"amount{suffix}") * 1e9 / pl.col(f"duration_ns{suffix}")
+
+
+def _spread(suffix: str) -> pl.Expr:
+    return pl.col(f"square_sum{suffix}") / pl.col(f"amount{suffix}").cast(pl.Float64) ** 2
+
+
+def _is_higher() -> pl.Expr:
+    ratio = (pl.col("selection_per_s") / pl.col("baseline_per_s")).log()
+    return (ratio >= np.log(HIGHER_FACTOR)) & (ratio > _STANDARD_ERRORS * pl.col("spread").sqrt())
