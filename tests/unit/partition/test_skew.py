@@ -147,3 +147,25 @@ def test_a_negative_limit_is_refused() -> None:
     """It could mean nothing."""
     with pytest.raises(UsageError, match="is negative"):
         estimate_skew(calls(0), max_shift_ns=-1)
+
+
+def test_a_long_call_that_drifting_clocks_stretch_still_bounds_the_clock() -> None:
+    """Ten seconds at 100 ppm are a millisecond: more than the way back leaves, and no proof of anything else."""
+    long_ns = 10_000 * MS
+    begin = np.arange(50) * 20_000 * MS
+    starts = np.stack([begin, begin + MS, begin + 150 * MS], axis=1).ravel()
+    durations = np.tile([long_ns + 3 * MS, long_ns, long_ns + MS], 50)
+    rows = np.arange(150)
+    forest = Forest.from_columns(
+        key=rows // 3,
+        parent=np.where(rows % 3, rows - 1, -1),
+        start_ns=starts,
+        end_ns=starts + durations,
+        tiebreak=rows,
+        host=np.tile([CLIENT_HOST, CLIENT_HOST, SERVER_HOST], 50),
+        is_client=rows % 3 == 1,
+        is_server=rows % 3 == 2,
+    )
+    skew = estimate_skew(forest)
+    assert (skew.unbounded_call_count, skew.is_consistent.any()) == (0, False)
+    assert abs(skew.shift_ns + 149 * MS).max() <= MS
