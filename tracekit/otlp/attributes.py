@@ -15,6 +15,7 @@ import numpy as np
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from tracekit.otlp.fields import Plan
+from tracekit.otlp.known_keys import KnownKeys, note_key
 from tracekit.otlp.native import index, kernel, outlined
 from tracekit.otlp.tape import MAX_NEST
 from tracekit.otlp.text import is_utf8, put_base64, put_byte, put_bytes, put_integer, put_string
@@ -93,13 +94,15 @@ class Lists(NamedTuple):
     """A hash table of keys: the number of the key's list."""
     seen_key: np.ndarray
     """The tape entry of the key, -1 for an empty one."""
+    known: KnownKeys
+    """The keys of the outermost lists of all records."""
 
 
-def new_lists(entry_count: int) -> Lists:
+def new_lists(entry_count: int, *, known: KnownKeys) -> Lists:
     """Room for the deepest nesting and for the keys of a record that has so many tape entries."""
     slots = 1 << max(4, int(entry_count).bit_length())
     deep = (np.zeros(MAX_NEST + 4, np.int64) for _ in range(7))
-    return Lists(*deep, np.zeros(1, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64))
+    return Lists(*deep, np.zeros(1, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64), known)
 
 
 @outlined
@@ -202,10 +205,10 @@ def _slice(source: Source, entry: int) -> tuple[int, int]:
 
 
 @kernel
-def _hash(buffer: np.ndarray, start: int, size: int, seed: int) -> tuple[int, bool]:
-    """A hash of a text that is not negative, and whether the text is ASCII."""
+def _hash(buffer: np.ndarray, start: int, size: int) -> tuple[int, bool]:
+    """A hash of a text, and whether the text is ASCII."""
     seen = np.uint64(0)
-    value = np.uint64(seed) * _MIX ^ np.uint64(size)
+    value = np.uint64(size) * _MIX
     for place in range(start, start + size, 8):
         word = load64(buffer, place)
         if start + size - place < 8:
@@ -213,7 +216,7 @@ def _hash(buffer: np.ndarray, start: int, size: int, seed: int) -> tuple[int, bo
         seen |= word
         value = (value ^ word) * _MIX
         value ^= value >> np.uint64(29)
-    return np.int64(value >> np.uint64(1)), is_ascii(seen)
+    return value, is_ascii(seen)
 
 
 @kernel
@@ -223,10 +226,10 @@ def _key_problem(source: Source, key: int, lists: Lists, depth: int) -> int:
         return 0
     start, size = _slice(source, key)
     number, oldest, mask = lists.number[index(depth)], lists.number[0], lists.seen_in.size - 1
-    slot, is_plain = _hash(source.buffer, start, size, number)
+    text_hash, is_plain = _hash(source.buffer, start, size)
     if not is_plain and not is_utf8(source.buffer, start, size):
         return 2
-    slot &= mask
+    slot = np.int64((text_hash ^ np.uint64(number) * _MIX) >> np.uint64(1)) & mask
     while lists.seen_in[index(slot)] >= oldest:
         other_start, other_size = _slice(source, lists.seen_key[index(slot)])
         is_same_size = lists.seen_in[index(slot)] == number and other_size == size
@@ -234,6 +237,8 @@ def _key_problem(source: Source, key: int, lists: Lists, depth: int) -> int:
             return 1
         slot = (slot + 1) & mask
     lists.seen_in[index(slot)], lists.seen_key[index(slot)] = number, key
+    if depth == 0:
+        note_key(lists.known, source.buffer, start, size, text_hash)
     return 0
 
 

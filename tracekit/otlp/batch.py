@@ -21,13 +21,14 @@ from tracekit.otlp.reading import Reading
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import REJECTS, RejectLog
 from tracekit.otlp.span_children import SPAN_EVENTS, SPAN_LINKS
-from tracekit.otlp.traces import SPANS, trace_tables
+from tracekit.otlp.traces import SPAN_KEYS, SPANS, trace_tables
 from tracekit.otlp.walk import Encoding, Walk, walk
 
 SCHEMAS: dict[str, pa.Schema] = {
     "resources": RESOURCES,
     "scopes": SCOPES,
     "spans": SPANS,
+    "span_keys": SPAN_KEYS,
     "span_events": SPAN_EVENTS,
     "span_links": SPAN_LINKS,
     "metric_streams": METRIC_STREAMS,
@@ -76,6 +77,7 @@ class Batch:
     resources: pa.Table
     scopes: pa.Table
     spans: pa.Table
+    span_keys: pa.Table
     span_events: pa.Table
     span_links: pa.Table
     metric_streams: pa.Table

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tracekit.otlp.attributes import Lists, Source, new_lists, put_attributes, put_body
 from tracekit.otlp.columns import MAX_CHUNK_BYTES, text_chunk
 from tracekit.otlp.fields import CODE
+from tracekit.otlp.known_keys import KnownKeys, known_keys
 from tracekit.otlp.native import outlined
 from tracekit.otlp.words import SPARE
 
@@ -29,28 +30,41 @@ class JsonColumn:
     """Rows with a string that is not UTF-8 (its value is null, its attribute absent)."""
     too_large: np.ndarray
     """Rows whose text is longer than a string column can hold; they are null."""
+    known: KnownKeys
+    """The distinct keys of each group of rows, where they were asked for."""
 
 
-def attribute_column(source: Source, entries: np.ndarray, field: str) -> JsonColumn:
-    """The attributes `field` of the records at tape entries as JSON objects, null where a record has none."""
-    return _column(source, entries, field, put_all_attributes)
+def attribute_column(
+    source: Source, entries: np.ndarray, field: str, *, groups: np.ndarray | None = None
+) -> JsonColumn:
+    """The attributes `field` of the records at tape entries as JSON objects, null where a record has none.
+
+    `groups` is a number for each row: the keys that occur are noted for each.
+    """
+    return _column(source, entries, field, put_all_attributes, groups)
 
 
 def body_column(source: Source, entries: np.ndarray, field: str) -> JsonColumn:
     """The `AnyValue` in `field` of the records at tape entries as JSON text, null where it is empty."""
-    return _column(source, entries, field, put_all_bodies)
+    return _column(source, entries, field, put_all_bodies, None)
 
 
-def _column(source: Source, entries: np.ndarray, field: str, put_all: Callable[..., tuple[int, int]]) -> JsonColumn:
+def _column(
+    source: Source, entries: np.ndarray, field: str, put_all: Callable[..., tuple[int, int]], groups: np.ndarray | None
+) -> JsonColumn:
     """Writes chunk after chunk; a row whose own text is beyond what a chunk holds is null and told."""
-    lists = new_lists(_most_entries(source.tape["aux"], entries))
+    known = known_keys(is_wanted=groups is not None)
+    lists = new_lists(_most_entries(source.tape["aux"], entries), known=known)
+    groups = np.zeros(0, np.int64) if groups is None else groups.astype(np.int64)
     repeated, invalid = np.zeros(len(entries), np.int32), np.zeros(len(entries), np.bool_)
     capacity, too_large = _first_capacity(source, entries), []
     chunks, first = [], 0
     while first < len(entries) or not chunks:
         out, offsets = np.empty(capacity, np.uint8), np.empty(len(entries) - first + 1, np.int64)
         limit = min(MAX_CHUNK_BYTES, capacity - SPARE)
-        last, needed = put_all(source, entries, first, CODE[field], out, offsets, repeated, invalid, lists, limit)
+        last, needed = put_all(
+            source, entries, groups, first, CODE[field], out, offsets, repeated, invalid, lists, limit
+        )
         if last == first and limit == MAX_CHUNK_BYTES and needed <= capacity - SPARE:
             too_large.append(first)
             last += 1
@@ -60,7 +74,7 @@ def _column(source: Source, entries: np.ndarray, field: str, put_all: Callable[.
             chunks.append(text_chunk(offsets, out, is_valid=np.diff(offsets) > 0))
         capacity, first = max(capacity, needed + 2 * SPARE), last
     return JsonColumn(
-        pa.chunked_array(chunks, pa.string()), repeated, np.flatnonzero(invalid), np.array(too_large, int)
+        pa.chunked_array(chunks, pa.string()), repeated, np.flatnonzero(invalid), np.array(too_large, int), known
     )
 
 
@@ -75,8 +89,8 @@ def _first_capacity(source: Source, entries: np.ndarray) -> int:
 
 @outlined
 def put_all_attributes(
-    source: Source, entries: np.ndarray, first: int, code: int, out: np.ndarray, offsets: np.ndarray,
-    repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
+    source: Source, entries: np.ndarray, groups: np.ndarray, first: int, code: int,
+    out: np.ndarray, offsets: np.ndarray, repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Writes the attributes of rows `first` and on while they fit; gives the next row and the bytes that it
     needs.
@@ -85,6 +99,8 @@ def put_all_attributes(
     offsets[0] = 0
     for row in range(first, entries.size):
         start = at
+        if groups.size:
+            lists.known.group[0] = groups[row]
         at, again, wrong = put_attributes(source, entries[row], code, out, at, lists)
         if at > limit:
             return row, at - start
@@ -95,8 +111,8 @@ def put_all_attributes(
 
 @outlined
 def put_all_bodies(
-    source: Source, entries: np.ndarray, first: int, code: int, out: np.ndarray, offsets: np.ndarray,
-    repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
+    source: Source, entries: np.ndarray, groups: np.ndarray, first: int, code: int,
+    out: np.ndarray, offsets: np.ndarray, repeated: np.ndarray, invalid: np.ndarray, lists: Lists, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The same for the one value that each record holds."""
     at = np.int64(0)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tracekit.otlp import columns
 from tracekit.otlp.attributes import Source
 from tracekit.otlp.fields import CODE
-from tracekit.otlp.json_columns import attribute_column, body_column
+from tracekit.otlp.json_columns import JsonColumn, attribute_column, body_column
 from tracekit.otlp.pivot import Rows
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import RejectLog, Verdict
@@ -76,10 +76,15 @@ class Reading:
 
     def attributes(self, field: str, verdict: Verdict) -> tuple[pa.ChunkedArray, np.ndarray]:
         """An attribute list as a column of JSON, and per row the number of keys that came again."""
-        found = attribute_column(self.source, self.rows.entries(field.split(".")[0]), field)
+        found = self.attribute_column(field, verdict)
+        return found.column, found.repeated
+
+    def attribute_column(self, field: str, verdict: Verdict, *, groups: np.ndarray | None = None) -> JsonColumn:
+        """An attribute list as a column of JSON, with the keys that rows of each group have."""
+        found = attribute_column(self.source, self.rows.entries(field.split(".")[0]), field, groups=groups)
         verdict.reject(found.invalid, Reason.INVALID_UTF8, CODE[field])
         verdict.reject(found.too_large, Reason.TOO_LARGE, CODE[field])
-        return found.column, found.repeated
+        return found
 
     def body(self, field: str, verdict: Verdict) -> tuple[pa.ChunkedArray, np.ndarray]:
         """A value of any type as a column of JSON, and per row the number of keys that came again."""

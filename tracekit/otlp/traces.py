@@ -8,6 +8,8 @@ import pyarrow as pa
 from tracekit.otlp import columns
 from tracekit.otlp.containers import Containers
 from tracekit.otlp.fields import CODE
+from tracekit.otlp.json_columns import JsonColumn
+from tracekit.otlp.object_keys import object_keys
 from tracekit.otlp.reading import Reading, condemn_parents, kept_rows
 from tracekit.otlp.reasons import Reason
 from tracekit.otlp.rejects import Verdict
@@ -37,8 +39,12 @@ SPANS = pa.schema(
 )
 
 
+SPAN_KEYS = pa.schema([("resource_row", pa.int32()), ("key", pa.string())])
+"""The attribute keys that spans of resources with the same attributes have; such resources stand for each other."""
+
+
 def trace_tables(reading: Reading, around: Containers, *, first_resource: int, first_scope: int) -> dict[str, pa.Table]:
-    """Tables `spans`, `span_events` and `span_links` of the records that can be stored.
+    """Tables `spans`, `span_keys`, `span_events` and `span_links` of the records that can be stored.
 
     `first_resource` and `first_scope` are the rows that the signal's resources and scopes begin at in the
     batch.
@@ -46,9 +52,11 @@ def trace_tables(reading: Reading, around: Containers, *, first_resource: int, f
     scopes = reading.rows.parents("Span")
     documents = around.document_of_scope[scopes]
     verdict = reading.verdict("Span")
-    content, repeated = _content(reading, verdict)
+    resources = around.resource_of_scope[scopes]
+    kinds, first_of_kind = _kinds(around.resources)
+    content, attributes = _content(reading, verdict, kinds[resources])
     found = {
-        "resource_row": columns.cast_numbers(around.resource_of_scope[scopes] + first_resource, pa.int32()),
+        "resource_row": columns.cast_numbers(resources + first_resource, pa.int32()),
         "scope_row": columns.cast_numbers(scopes + first_scope, pa.int32()),
         **_identity(reading, verdict),
         **content,
@@ -58,13 +66,40 @@ def trace_tables(reading: Reading, around: Containers, *, first_resource: int, f
     for each in children.values():
         condemn_parents(verdict, each.verdict, each.parents)
     reading.log.add_verdict("traces", verdict, documents)
-    repeated = np.where(verdict.is_kept, repeated, 0)
+    repeated = np.where(verdict.is_kept, attributes.repeated, 0)
     reading.note_repeated("traces", "Span.attributes", repeated, documents)
     for each in children.values():
         each.write_notes(verdict, documents)
     spans = pa.table([found[name] for name in SPANS.names], schema=SPANS)
     tables = {name: each.table(verdict) for name, each in children.items()}
-    return {"spans": kept_rows(spans, verdict.is_kept), **tables}
+    keys = _span_keys(reading, attributes, kinds[resources], first_of_kind + first_resource)
+    return {"spans": kept_rows(spans, verdict.is_kept), "span_keys": keys, **tables}
+
+
+def _kinds(resources: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """For each resource the number of its attributes among the distinct ones, and the first resource of each."""
+    texts = resources["attributes"].combine_chunks().fill_null("")
+    encoded = (texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts).dictionary_encode()
+    kinds = encoded.indices.to_numpy()
+    first = np.zeros(len(encoded.dictionary), np.int64)
+    first[kinds[::-1]] = np.arange(kinds.size)[::-1]
+    return kinds, first
+
+
+def _span_keys(
+    reading: Reading, attributes: JsonColumn, groups: np.ndarray, resource_of_group: np.ndarray
+) -> pa.Table:  # fmt: skip
+    """The keys that were noted; where there was no room for all of them they are read from the texts."""
+    count = int(attributes.known.count[0])
+    if count > len(attributes.known.found):
+        found = object_keys(attributes.column.combine_chunks(), groups)
+        resources, keys = found["group"].to_numpy(), found["key"]
+    else:
+        noted = attributes.known.found[:count]
+        resources = noted[:, 0]
+        keys, _ = columns.strings(reading.source.buffer, noted[:, 1], noted[:, 2])
+    rows = columns.cast_numbers(resource_of_group[resources], pa.int32())
+    return pa.table([rows, keys], schema=SPAN_KEYS)
 
 
 def _identity(reading: Reading, verdict: Verdict) -> dict[str, pa.Array]:
@@ -82,9 +117,9 @@ def _identity(reading: Reading, verdict: Verdict) -> dict[str, pa.Array]:
     }
 
 
-def _content(reading: Reading, verdict: Verdict) -> tuple[dict[str, pa.Array], np.ndarray]:
-    """The columns of what a span says, and per row the number of keys that came again."""
-    attributes, repeated = reading.attributes("Span.attributes", verdict)
+def _content(reading: Reading, verdict: Verdict, groups: np.ndarray) -> tuple[dict[str, pa.Array], JsonColumn]:
+    """The columns of what a span says, and its attributes with the keys that spans of each group have."""
+    attributes = reading.attribute_column("Span.attributes", verdict, groups=groups)
     counts = ("dropped_attributes_count", "dropped_events_count", "dropped_links_count", "flags")
     start_ns = reading.time("Span.start_time_unix_nano", verdict, needed=True)
     end_ns = reading.time("Span.end_time_unix_nano", verdict, needed=False)
@@ -96,7 +131,7 @@ def _content(reading: Reading, verdict: Verdict) -> tuple[dict[str, pa.Array], n
         "status_message": reading.text("Span.status.message", verdict),
         "kind": reading.small("Span.kind", pa.uint8(), verdict),
         "status_code": reading.small("Span.status.code", pa.uint8(), verdict),
-        "attributes": attributes,
+        "attributes": attributes.column,
         **{name: reading.small(f"Span.{name}", pa.uint32(), verdict) for name in counts},
     }
-    return found, repeated
+    return found, attributes

@@ -20,20 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """A decoded batch in the order in which it is best stored, and which attributes its spans have.
+    """A decoded batch in the order in which it is best stored, with the attribute keys of its spans.
 
     `first_rows` has for each span the row of the span that came first with its id (its own, if that is it).
-    `span_keys` has the columns `resource_row` (a resource of the batch) and `key`: the attribute keys that
-    spans of resources with the same attributes have, each pair once.
     """
 
     batch: Batch
     first_rows: NDArray[np.int64]
-    span_keys: pa.Table
 
 
 def prepared(batch: Batch) -> PreparedBatch:
-    """The batch, its spans next to those that they are stored well with, and their attribute keys."""
+    """The batch, its spans next to those that they are stored well with."""
     resources = batch.resources["attributes"].combine_chunks().dictionary_encode()
     if isinstance(resources, pa.ChunkedArray):
         resources = resources.combine_chunks()
@@ -47,7 +44,7 @@ def prepared(batch: Batch) -> PreparedBatch:
         new_row[order] = np.arange(order.size)
         first = new_row[first[order]]
         batch = _reordered(batch, order, new_row)
-    return PreparedBatch(batch, first, _span_keys(batch, kinds))
+    return PreparedBatch(_with_span_keys(batch, kinds), first)
 
 
 def _services(attributes: pa.Array) -> NDArray[np.int64]:
@@ -57,11 +54,15 @@ def _services(attributes: pa.Array) -> NDArray[np.int64]:
     return np.unique(texts, return_inverse=True)[1].astype(np.int64)
 
 
-def _span_keys(batch: Batch, kinds: NDArray[np.int32]) -> pa.Table:
+def _with_span_keys(batch: Batch, kinds: NDArray[np.int32]) -> Batch:
+    """The batch with the attribute keys of its spans, which not everything that makes batches notes."""
+    if batch.span_keys.num_rows or not batch.spans.num_rows:
+        return batch
     found = object_keys(one_array(batch.spans["attributes"]), kinds[numbers(batch.spans["resource_row"])])
     row_of = np.zeros(kinds.max(initial=0) + 1, np.int32)
     row_of[kinds[::-1]] = np.arange(kinds.size, dtype=np.int32)[::-1]
-    return pa.table({"resource_row": row_of[numbers(found["group"])], "key": found["key"]})
+    keys = pa.table({"resource_row": row_of[numbers(found["group"])], "key": found["key"]})
+    return replace(batch, span_keys=keys)
 
 
 def _order(services: NDArray[np.int64], traces: NDArray[np.uint64]) -> NDArray[np.int64] | None:

@@ -78,7 +78,7 @@ def write_batch(
         links=batch.span_links,
         ingest_id=ingest_id,
     )
-    _write_span_keys(cursor, ready.span_keys, resources, memory.numbers)
+    _write_span_keys(cursor, batch.span_keys, resources, memory.numbers)
     streams = stream_ids(cursor, with_sender(batch.metric_streams, resources, scopes), memory.numbers)
     points, repeated_points = _write_points(cursor, batch, streams, ingest_id=ingest_id)
     logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)

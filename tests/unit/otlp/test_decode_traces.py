@@ -81,6 +81,26 @@ def repeated_key_count(data: TracesData) -> int:
     return sum(oracle.repeated_key_count(each) for each in lists)
 
 
+def span_keys(data: TracesData) -> set[tuple[str, str]]:
+    """Attribute keys of spans, each with what its resource says."""
+    sent = [
+        (resource, span) for resource in data.resource_spans for scope in resource.scope_spans for span in scope.spans
+    ]
+    return {
+        (str(oracle.attribute_object(resource.resource.attributes)), pair.key)
+        for resource, span in sent
+        for pair in span.attributes
+    }
+
+
+def noted_keys(batch: Batch) -> set[tuple[str, str]]:
+    resources = oracle.rows_of(batch.resources, json_columns=("attributes",))
+    rows = batch.span_keys.to_pylist()
+    noted = {(str(resources[each["resource_row"]]["attributes"]), each["key"]) for each in rows}
+    assert len(noted) == len(rows)
+    return noted
+
+
 def assert_holds(batch: Batch, data: TracesData) -> None:
     has_json = {"json_columns": ("attributes",)}
     assert oracle.rows_of(batch.spans, **has_json) == span_rows(data)
@@ -88,6 +108,7 @@ def assert_holds(batch: Batch, data: TracesData) -> None:
     assert oracle.rows_of(batch.span_links, **has_json) == link_rows(data)
     assert oracle.rows_of(batch.scopes, **has_json) == oracle.scope_rows(data)
     assert oracle.resources_of(batch) == oracle.resource_rows(data)
+    assert noted_keys(batch) == span_keys(data)
     assert {each["reason"] for each in batch.rejects.to_pylist()} <= {"duplicate_attribute_key"}
     assert sum(batch.rejects["count"].to_pylist()) == repeated_key_count(data)
 
@@ -105,6 +126,19 @@ def test_json_decodes_to_the_same_tables(data: TracesData) -> None:
     assert_holds(batch, data)
     same = decode([Document(data.SerializeToString())], encoding="protobuf", signal="traces")
     assert all(getattr(batch, name).equals(getattr(same, name)) for name in SCHEMAS if name != "rejects")
+
+
+def test_any_number_of_distinct_attribute_keys_is_told() -> None:
+    """More than there is room to note on the way are read from what was written."""
+    data = TracesData()
+    scope = data.resource_spans.add().scope_spans.add()
+    for number in range(3000):
+        span = scope.spans.add(
+            trace_id=bytes([1] * 16), span_id=(number + 1).to_bytes(8, "big"), start_time_unix_nano=1
+        )
+        span.attributes.add(key=f"key {number}").value.int_value = number
+    batch = decode([Document(data.SerializeToString())], encoding="protobuf", signal="traces")
+    assert noted_keys(batch) == span_keys(data)
 
 
 @given(data=messages.traces_data, again=messages.traces_data)

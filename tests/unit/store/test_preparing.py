@@ -76,4 +76,4 @@ def test_attribute_keys_are_told_by_sender() -> None:
     ]
     bank = traces(span(1, 9, attributes=attributes({"a": "x"})), service="bank")
     ready = prepared(batch(*shop, bank))
-    assert sorted(map(tuple, (row.values() for row in ready.span_keys.to_pylist()))) == [(0, "a"), (0, "b"), (3, "a")]
+    assert sorted(map(tuple, (row.values() for row in ready.batch.span_keys.to_pylist()))) == [(0, "a"), (0, "b"), (3, "a")]
