@@ -79,15 +79,19 @@ own AS (
     GROUP BY ALL
 ),
 rank_times AS (
+    -- A rank that did not do what another of its role did in the same step spent no time on it.
     SELECT
-        job_id,
-        role,
-        stage,
-        operation,
-        rank,
-        quantile_disc(own_ns, 0.5) AS median_ns,
-        mad(own_ns) AS deviation_ns
-    FROM own
+        steps.job_id,
+        steps.role,
+        done.stage,
+        done.operation,
+        steps.rank,
+        quantile_disc(coalesce(own.own_ns, 0), 0.5) AS median_ns,
+        mad(coalesce(own.own_ns, 0)) AS deviation_ns
+    FROM steps
+    INNER JOIN (SELECT DISTINCT job_id, attempt, step, role, stage, operation FROM own) AS done
+        USING (job_id, attempt, step, role)
+    LEFT JOIN own USING (job_id, attempt, step, role, rank, stage, operation)
     GROUP BY ALL
 ),
 peers AS (

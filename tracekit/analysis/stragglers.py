@@ -21,7 +21,7 @@ STEP_SHARE = 0.10
 """... this share of the median step time above it, and ..."""
 
 LOST_SHARE = 0.01
-"""... all its slow steps in a row together lost this share of the job's time. Less is not named."""
+"""... its slow steps together lost this share of the job's time. Less is not named."""
 
 MINIMUM_STEPS = 8
 """Fewer steps give no reference to call anything slow."""
@@ -54,8 +54,9 @@ Verdict = Literal["stragglers", "no_stragglers", "too_few_steps", "no_steps", "r
 class StragglersAnswer:
     """Who was slow, and what it cost. Times are integer nanoseconds of accelerators, shares of `wall_ns`.
 
-    culprits: one row a rank, stage, operation and run of steps, the costliest first. `own_ns` is the rank's
-        own time above its reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum.
+    culprits: one row a rank, stage, operation and run of steps, the costliest first; runs too short to count
+        for themselves share a row, with their first and last step. `own_ns` is the rank's own time above its
+        reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum.
         `rank` is null where all ranks were slow together and the spans do not tell who held them (`own_ns`
         is then the sum over ranks).
     jobs: one row a job, with its median step time and what was not looked at.
@@ -87,8 +88,8 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
 
     A rank is named for steps in which an operation of its own took more than `SPREADS` robust deviations and
     `STEP_SHARE` of the median step above what it takes a typical rank of its role (the median over ranks of
-    their medians), if these steps in a row (one step may be missing between two) lost `LOST_SHARE` of the
-    job's time. The waiting of others for a rank in such a step is charged to its slow operations in
+    their medians), if these steps lost `LOST_SHARE` of the job's time, in a row (one step may be missing
+    between two) or scattered. The waiting of others for a rank in such a step is charged to its slow operations in
     proportion to their excess. The reference is robust and knows roles, as the OSDI 2025 what-if analysis of
     stragglers asks for; the numbers are occupancy, not a replay.
     """
@@ -142,7 +143,7 @@ def _charged(slow: pl.DataFrame) -> pl.DataFrame:
 
 
 def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    """Runs of steps with the same culprit that lost enough (CULPRIT_SCHEMA)."""
+    """Runs of steps with the same culprit that lost enough, alone or together (CULPRIT_SCHEMA)."""
     who = ["job_id", "attempt", "rank", "stage", "operation"]
     is_new_run = (pl.col("step").diff().over(who, order_by="step") > _STEP_GAP).fill_null(value=False)
     runs = (
@@ -156,13 +157,31 @@ def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
             own_ns=pl.col("excess_ns").sum(),
             waited_ns=pl.col("waited_ns").sum(),
         )
-        .with_columns(lost_ns=pl.col("own_ns") + pl.col("waited_ns"))
         .join(jobs.select("job_id", "wall_ns"), on="job_id")
-        .with_columns(share=pl.col("lost_ns") / pl.col("wall_ns"))
-        .filter(pl.col("share") >= LOST_SHARE)
     )
-    named = runs.select(pl.col(name).cast(kind) for name, kind in CULPRIT_SCHEMA.items())
+    large = _with_loss(_scattered_together(_with_loss(runs), who)).filter(pl.col("share") >= LOST_SHARE)
+    named = large.select(pl.col(name).cast(kind) for name, kind in CULPRIT_SCHEMA.items())
     return named.sort("lost_ns", "job_id", "first_step", "rank", descending=[True, False, False, False])
+
+
+def _with_loss(runs: pl.DataFrame) -> pl.DataFrame:
+    lost = runs.with_columns(lost_ns=pl.col("own_ns") + pl.col("waited_ns"))
+    return lost.with_columns(share=pl.col("lost_ns") / pl.col("wall_ns"))
+
+
+def _scattered_together(runs: pl.DataFrame, who: list[str]) -> pl.DataFrame:
+    """Runs with the small ones of the same culprit made one: a rank that is slow now and then."""
+    is_small = pl.col("share") < LOST_SHARE
+    return (
+        runs.with_columns(run=pl.when(is_small).then(None).otherwise("run"))
+        .group_by(*who, "run")
+        .agg(
+            pl.col("first_step").min(),
+            pl.col("last_step").max(),
+            pl.col("steps", "own_ns", "waited_ns").sum(),
+            pl.col("wall_ns").first(),
+        )
+    )
 
 
 def _slowdown(jobs: pl.DataFrame) -> float | None:

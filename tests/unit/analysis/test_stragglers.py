@@ -52,6 +52,13 @@ def test_a_slow_rank_is_named_with_its_stage_and_steps(store: Write) -> None:
     assert "Shares are of all accelerator time in the 59 steps looked at." in answer.summary
 
 
+def test_a_rank_that_is_slow_now_and_then_is_named_once(store: Write) -> None:
+    """Nine single steps of 200, none of which cost a hundredth of the job's time, together five: one row."""
+    answer = stragglers(store(_steps(200, {(step, 2): 150 * MS for step in range(20, 200, 20)})))
+    [culprit] = answer.culprits.rows(named=True)
+    assert (culprit["rank"], culprit["steps"], culprit["first_step"], culprit["last_step"]) == (2, 9, 20, 180)
+
+
 @pytest.mark.parametrize(("ranks", "slow"), [(2, {1}), (4, {2, 3}), (4, {2})])
 def test_ranks_that_are_always_slow_are_named(store: Write, ranks: int, slow: set[int]) -> None:
     """A slow rank of two, or two of four on a bad host, is measured by the ranks that are not slow."""
