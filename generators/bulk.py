@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from generators.metrics import Series
-from generators.spans import Column, Emission, Optional, SpanGroup
+from generators.spans import Column, Emission, EventGroup, LinkGroup, Optional, SpanGroup, taken
 
 HAS_IS_REMOTE, IS_REMOTE = 0x100, 0x200
 """OTLP span flags: whether the parent is in another process is known; it is."""
@@ -61,9 +61,7 @@ def attributes_json(columns: Mapping[str, Column | Optional], count: int) -> pl.
     rows = pl.DataFrame(frame | {"row": np.arange(count)})
     pieces.append(pl.col("row").cast(pl.String).str.slice(0, 0))
     inner = pl.concat_str(pieces).str.slice(1)
-    return rows.select(
-        pl.when(inner != "").then(pl.concat_str(pl.lit("{"), inner, pl.lit("}"))).alias("json")
-    )["json"]
+    return rows.select(pl.when(inner != "").then(pl.concat_str(pl.lit("{"), inner, pl.lit("}"))).alias("json"))["json"]
 
 
 def _json_values(values: np.ndarray) -> pl.Series:
@@ -115,9 +113,7 @@ def _order(emission: Emission) -> np.ndarray:
 
 def _group_table(emission: Emission, group: SpanGroup, scope_row: int) -> pa.Table:
     count = len(group)
-    names = (
-        pa.array(group.name, pa.string()) if isinstance(group.name, np.ndarray) else _texts(group.name, count)
-    )
+    names = pa.array(group.name, pa.string()) if isinstance(group.name, np.ndarray) else _texts(group.name, count)
     status = np.zeros(count, np.uint8) if group.status is None else group.status
     flags = HAS_IS_REMOTE | np.where(group.is_parent_remote & (group.parent_id != 0), IS_REMOTE, 0)
     return pa.table({
@@ -150,7 +146,7 @@ def _trace_ids(high: np.ndarray, low: np.ndarray) -> pa.Array:
 
 def _events(emission: Emission, positions: list[np.ndarray]) -> pa.Table:
     """Rows of the first, second, … event of each span; spans with several keep the order of their group."""
-    rows, times, names, indexes = [_EMPTY], [_EMPTY], [], [_EMPTY]
+    rows, times, names, indexes, texts = [_EMPTY], [_EMPTY], [], [_EMPTY], []
     for group, where in zip(emission.groups, positions, strict=True):
         seen = np.zeros(len(group), np.int64)
         for event in group.events:
@@ -158,23 +154,35 @@ def _events(emission: Emission, positions: list[np.ndarray]) -> pa.Table:
             times.append(event.time_ns[event.present])
             indexes.append(seen[event.present])
             names += [event.name] * int(event.present.sum())
+            texts.append(_present_json(event))
             seen += event.present
     count = len(names)
     return pa.table({
         "span_row": pa.array(np.concatenate(rows)),
         "event_index": pa.array(np.concatenate(indexes).astype(np.int32)),
         "time_ns": pa.array(np.concatenate(times)), "name": pa.array(names, pa.string()),
-        "attributes": pa.nulls(count, pa.string()), "dropped_attributes_count": _zeros(count),
+        "attributes": _all_texts(texts), "dropped_attributes_count": _zeros(count),
     }).sort_by([("span_row", "ascending"), ("event_index", "ascending")])  # fmt: skip
 
 
+def _present_json(part: EventGroup | LinkGroup) -> pa.Array:
+    """Attributes of those events or links that are there, as JSON text."""
+    there = taken(part.attributes, part.present)
+    return _string(attributes_json(there, int(part.present.sum())))
+
+
+def _all_texts(parts: list[pa.Array]) -> pa.ChunkedArray:
+    return pa.chunked_array(parts, pa.string())
+
+
 def _links(emission: Emission, positions: list[np.ndarray]) -> pa.Table:
-    rows, traces, spans, indexes = [_EMPTY], [_EMPTY], [_EMPTY.astype(np.uint64)], [_EMPTY]
+    rows, traces, spans, indexes, texts = [_EMPTY], [_EMPTY], [_EMPTY.astype(np.uint64)], [_EMPTY], []
     for group, where in zip(emission.groups, positions, strict=True):
         seen = np.zeros(len(group), np.int64)
         for link in group.links:
             rows.append(where[link.present])
-            traces.append(group.trace[link.present])
+            traces.append((group.trace if link.trace is None else link.trace)[link.present])
+            texts.append(_present_json(link))
             spans.append(link.span_id[link.present])
             indexes.append(seen[link.present])
             seen += link.present
@@ -184,7 +192,7 @@ def _links(emission: Emission, positions: list[np.ndarray]) -> pa.Table:
         "link_index": pa.array(np.concatenate(indexes).astype(np.int32)),
         "linked_trace_id": _trace_ids(emission.trace_high[trace], emission.trace_low[trace]),
         "linked_span_id": pa.array(np.concatenate(spans)), "trace_state": _texts("", count),
-        "flags": _constant(np.uint32(HAS_IS_REMOTE), count), "attributes": pa.nulls(count, pa.string()),
+        "flags": _constant(np.uint32(HAS_IS_REMOTE), count), "attributes": _all_texts(texts),
         "dropped_attributes_count": _zeros(count),
     }).sort_by([("span_row", "ascending"), ("link_index", "ascending")])  # fmt: skip
 
@@ -204,9 +212,7 @@ def _metrics(emission: Emission, scopes: list[str]) -> dict[str, pa.Table]:
 
 def _streams(series: tuple[Series, ...], scopes: list[str]) -> dict[str, pa.Array]:
     count = len(series)
-    texts = [
-        json.dumps(dict(one.attributes), separators=(",", ":")) if one.attributes else None for one in series
-    ]
+    texts = [json.dumps(dict(one.attributes), separators=(",", ":")) if one.attributes else None for one in series]
     return {
         "resource_row": pa.array([one.resource for one in series], pa.int32()),
         "scope_row": pa.array([scopes.index(one.scope) for one in series], pa.int32()),
@@ -223,9 +229,7 @@ def _streams(series: tuple[Series, ...], scopes: list[str]) -> dict[str, pa.Arra
 
 def _points(number: int, series: Series) -> pa.Table:
     count, is_double = series.time_ns.size, series.values.dtype.kind == "f"
-    start = (
-        pa.nulls(count, pa.int64()) if series.kind == "gauge" else _constant(np.int64(series.start_ns), count)
-    )
+    start = pa.nulls(count, pa.int64()) if series.kind == "gauge" else _constant(np.int64(series.start_ns), count)
     return pa.table({
         "stream_row": _constant(np.int32(number), count), "start_ns": start,
         "time_ns": pa.array(series.time_ns),

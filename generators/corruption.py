@@ -12,7 +12,7 @@ import numpy as np
 
 from generators.parameters import Parameter, Values
 from generators.seeds import identifiers, stream
-from generators.spans import INTERNAL, Emission, EventGroup, SpanGroup
+from generators.spans import INTERNAL, Emission, SpanGroup
 
 ASSUMPTION = "assumption"
 NS_PER_MS = 1_000_000
@@ -26,9 +26,7 @@ PARAMETERS = (
         0,
         1e6,
     ),
-    Parameter(
-        "corrupt.drift_ppm", 0.0, "standard deviation of each host's clock drift", "up to 50 ppm", 0, 1e5
-    ),
+    Parameter("corrupt.drift_ppm", 0.0, "standard deviation of each host's clock drift", "up to 50 ppm", 0, 1e5),
     Parameter("corrupt.missing_share", 0.0, "share of spans that never arrive", ASSUMPTION, 0, 1),
     Parameter(
         "corrupt.missing_parent_share",
@@ -44,9 +42,7 @@ PARAMETERS = (
     Parameter("corrupt.short_ids", False, "trace ids of 64 bits, upper half zero", "SGLang"),
     Parameter("corrupt.ms_clock", False, "times are whole milliseconds", ASSUMPTION),
     Parameter("corrupt.head_sampling", 1.0, "share of traces that are recorded at all", ASSUMPTION, 0, 1),
-    Parameter(
-        "corrupt.async_share", 0.0, "share of traces with a child that outlives its parent", ASSUMPTION, 0, 1
-    ),
+    Parameter("corrupt.async_share", 0.0, "share of traces with a child that outlives its parent", ASSUMPTION, 0, 1),
     Parameter("corrupt.post_root_share", 0.0, "share of roots that end at the first token", ASSUMPTION, 0, 1),
 )
 
@@ -69,9 +65,7 @@ def _chance(seed: int, purpose: str, number: int, count: int) -> np.ndarray:
 
 
 def _head_sampled(emission: Emission, values: Values, seed: int) -> tuple[Emission, int]:
-    kept = stream(seed, "corrupt.head").random(emission.trace_low.size) < float(
-        values["corrupt.head_sampling"]
-    )
+    kept = stream(seed, "corrupt.head").random(emission.trace_low.size) < float(values["corrupt.head_sampling"])
     return _each(emission, lambda group, _: group.take(kept[group.trace])), int((~kept).sum())
 
 
@@ -79,9 +73,7 @@ def _with_async_children(emission: Emission, values: Values, seed: int) -> tuple
     """A child of the root that starts with it, does not block it and ends after it, as an audit log does."""
     root = next(group for group in emission.groups if not group.parent_id.any())
     chosen = root.take(_chance(seed, "async", 0, len(root)) < float(values["corrupt.async_share"]))
-    tail_ns = np.rint(stream(seed, "corrupt.async.tail").exponential(50.0, len(chosen)) * NS_PER_MS).astype(
-        np.int64
-    )
+    tail_ns = np.rint(stream(seed, "corrupt.async.tail").exponential(50.0, len(chosen)) * NS_PER_MS).astype(np.int64)
     child = replace(
         chosen, name="audit_log", kind=INTERNAL, span_id=identifiers(seed, "span_ids.async", len(chosen)),
         parent_id=chosen.span_id, end_ns=chosen.end_ns + tail_ns, attributes={"tracekit.async": True},
@@ -99,9 +91,7 @@ def _with_short_roots(emission: Emission, values: Values, seed: int) -> tuple[Em
         """Change one group."""
         nonlocal shortened
         struck = _chance(seed, "post_root", number, len(group)) < float(values["corrupt.post_root_share"])
-        struck &= (
-            (group.parent_id == 0) & (first_ns[group.trace] > 0) & (first_ns[group.trace] < group.end_ns)
-        )
+        struck &= (group.parent_id == 0) & (first_ns[group.trace] > 0) & (first_ns[group.trace] < group.end_ns)
         shortened += int(struck.sum())
         return replace(group, end_ns=np.where(struck, first_ns[group.trace], group.end_ns))
 
@@ -118,9 +108,7 @@ def _first_tokens_ns(emission: Emission) -> np.ndarray:
 
 def _without_some(emission: Emission, values: Values, seed: int) -> tuple[Emission, int]:
     share = float(values["corrupt.missing_share"])
-    left = _each(
-        emission, lambda group, number: group.take(_chance(seed, "missing", number, len(group)) >= share)
-    )
+    left = _each(emission, lambda group, number: group.take(_chance(seed, "missing", number, len(group)) >= share))
     return left, emission.span_count - left.span_count
 
 
@@ -141,16 +129,11 @@ def _skewed(emission: Emission, values: Values, seed: int) -> tuple[Emission, di
     """Shift every host's clock by an offset; processes of one host share it."""
     hosts = [str(resource.get("host.name", number)) for number, resource in enumerate(emission.resources)]
     offsets = {
-        host: round(
-            float(stream(seed, f"corrupt.skew.{host}").normal(0, float(values["corrupt.skew_ms"])))
-            * NS_PER_MS
-        )
+        host: round(float(stream(seed, f"corrupt.skew.{host}").normal(0, float(values["corrupt.skew_ms"]))) * NS_PER_MS)
         for host in sorted(set(hosts))
     }
     shift_ns = np.array([offsets[host] for host in hosts], np.int64)
-    return _each(
-        emission, lambda group, _: _retimed(group, lambda times: times + shift_ns[group.resource])
-    ), offsets
+    return _each(emission, lambda group, _: _retimed(group, lambda times: times + shift_ns[group.resource])), offsets
 
 
 def _drifting(emission: Emission, values: Values, seed: int) -> tuple[Emission, dict[str, float]]:
@@ -171,7 +154,7 @@ def _drifting(emission: Emission, values: Values, seed: int) -> tuple[Emission, 
 
 
 def _retimed(group: SpanGroup, clock: Callable[[np.ndarray], np.ndarray]) -> SpanGroup:
-    events = tuple(EventGroup(event.name, clock(event.time_ns), event.present) for event in group.events)
+    events = tuple(replace(event, time_ns=clock(event.time_ns)) for event in group.events)
     return replace(group, start_ns=clock(group.start_ns), end_ns=clock(group.end_ns), events=events)
 
 
@@ -204,12 +187,8 @@ def _with_late_spans(emission: Emission, values: Values, seed: int) -> tuple[Emi
         nonlocal late
         struck = _chance(seed, "late", number, len(group)) < float(values["corrupt.late_share"])
         late += int(struck.sum())
-        delay_s = stream(seed, f"corrupt.late_s.{number}").exponential(
-            float(values["corrupt.late_s"]), len(group)
-        )
-        return replace(
-            group, export_ns=group.exported_ns() + np.rint(struck * delay_s * 1e9).astype(np.int64)
-        )
+        delay_s = stream(seed, f"corrupt.late_s.{number}").exponential(float(values["corrupt.late_s"]), len(group))
+        return replace(group, export_ns=group.exported_ns() + np.rint(struck * delay_s * 1e9).astype(np.int64))
 
     return _each(emission, change), late
 

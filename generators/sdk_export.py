@@ -40,7 +40,7 @@ from opentelemetry.trace import (
 )
 
 from generators.metrics import Series
-from generators.spans import Emission, Optional, SpanGroup
+from generators.spans import Column, Emission, Optional, SpanGroup
 from tracekit.errors import TracekitError
 
 BATCH_SPANS = 512
@@ -108,9 +108,7 @@ def export_endpoint(emission: Emission, endpoint: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
-        raise ExportError(
-            "sending to an endpoint needs the package opentelemetry-exporter-otlp-proto-http"
-        ) from error
+        raise ExportError("sending to an endpoint needs the package opentelemetry-exporter-otlp-proto-http") from error
     base = endpoint.rstrip("/")
     export_spans(emission, OTLPSpanExporter(endpoint=f"{base}/v1/traces"))
     export_metrics(emission, OTLPMetricExporter(endpoint=f"{base}/v1/metrics"))
@@ -161,7 +159,9 @@ def _rows(emission: Emission, group: SpanGroup) -> Callable[[Tracer, GivenIds, i
     starts, ends = group.start_ns.tolist(), group.end_ns.tolist()
     names = group.name.tolist() if isinstance(group.name, np.ndarray) else [group.name] * len(group)
     statuses = None if group.status is None else group.status.tolist()
-    attributes, kind = _attribute_reader(group), _KINDS[group.kind - 1]
+    attributes, kind = _attribute_reader(group.attributes), _KINDS[group.kind - 1]
+    events = [(event, _attribute_reader(event.attributes)) for event in group.events]
+    links = _link_reader(emission, group)
 
     def emit(tracer: Tracer, ids: GivenIds, row: int) -> None:
         """Start and end the span in this row."""
@@ -170,12 +170,10 @@ def _rows(emission: Emission, group: SpanGroup) -> Callable[[Tracer, GivenIds, i
         if parents[row]:
             parent = SpanContext(ids.trace_id, parents[row], group.is_parent_remote, _SAMPLED)
             context = set_span_in_context(NonRecordingSpan(parent))
-        span = tracer.start_span(
-            names[row], context, kind, attributes(row), _links(group, ids.trace_id, row), starts[row]
-        )
-        for event in group.events:
+        span = tracer.start_span(names[row], context, kind, attributes(row), links(row), starts[row])
+        for event, read in events:
             if event.present[row]:
-                span.add_event(event.name, timestamp=int(event.time_ns[row]))
+                span.add_event(event.name, read(row), int(event.time_ns[row]))
         if statuses is not None and statuses[row]:
             span.set_status(StatusCode(statuses[row]))
         span.end(ends[row])
@@ -183,26 +181,35 @@ def _rows(emission: Emission, group: SpanGroup) -> Callable[[Tracer, GivenIds, i
     return emit
 
 
-def _links(group: SpanGroup, trace_id: int, row: int) -> list[Link]:
-    contexts = [
-        SpanContext(trace_id, int(link.span_id[row]), False, _SAMPLED)
-        for link in group.links
-        if link.present[row]
-    ]
-    return [Link(context) for context in contexts]
+def _link_reader(emission: Emission, group: SpanGroup) -> Callable[[int], list[Link]]:
+    """A function from a row to its links, in the group's order."""
+    readers = [(link, _attribute_reader(link.attributes)) for link in group.links]
+
+    def read(row: int) -> list[Link]:
+        """Links of this row."""
+        found = []
+        for link, attributes in readers:
+            if link.present[row]:
+                trace = int((group.trace if link.trace is None else link.trace)[row])
+                trace_id = int(emission.trace_high[trace]) << 64 | int(emission.trace_low[trace])
+                context = SpanContext(trace_id, int(link.span_id[row]), False, _SAMPLED)
+                found.append(Link(context, attributes(row)))
+        return found
+
+    return read
 
 
-def _attribute_reader(group: SpanGroup) -> Callable[[int], dict[str, Any]]:
-    """A function from a row to its attributes as plain Python values, in the group's order."""
+def _attribute_reader(table: Mapping[str, Column | Optional]) -> Callable[[int], dict[str, Any]]:
+    """A function from a row to its attributes as plain Python values, in the table's order."""
     constants, columns = {}, []
-    for key, column in group.attributes.items():
+    for key, column in table.items():
         if isinstance(column, Optional):
             columns.append((key, column.values.tolist(), column.present.tolist()))
         elif isinstance(column, np.ndarray):
             columns.append((key, column.tolist(), None))
         else:
             constants[key] = column
-    order = list(group.attributes)
+    order = list(table)
 
     def read(row: int) -> dict[str, Any]:
         """Attributes of this row."""

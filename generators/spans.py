@@ -36,14 +36,18 @@ class EventGroup:
     name: str
     time_ns: np.ndarray
     present: np.ndarray
+    attributes: Mapping[str, Column | Optional] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LinkGroup:
-    """One link, to a span of the same trace, on those spans of a group that have it."""
+    """One link on those spans of a group that have it."""
 
     span_id: np.ndarray
     present: np.ndarray
+    trace: np.ndarray | None = None
+    """Index of the linked trace, as `SpanGroup.trace`; None: each span's own trace."""
+    attributes: Mapping[str, Column | Optional] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class SpanGroup:
 
     def take(self, rows: np.ndarray) -> SpanGroup:
         """The spans at these positions (an index array, repetitions allowed, or a mask)."""
-        return SpanGroup(**{name: _taken(value, rows) for name, value in vars(self).items()})
+        return SpanGroup(**{name: taken(value, rows) for name, value in vars(self).items()})
 
     def exported_ns(self) -> np.ndarray:
         """When each span is sent."""
@@ -116,14 +120,14 @@ class Emission:
         return numbers[order], rows[order]
 
 
-def _taken(value: Any, rows: np.ndarray) -> Any:
+def taken(value: Any, rows: np.ndarray) -> Any:
     """The same selection in any part of a group."""
     if isinstance(value, np.ndarray):
         return value[rows]
     if isinstance(value, Mapping):
-        return {key: _taken(column, rows) for key, column in value.items()}
+        return {key: taken(column, rows) for key, column in value.items()}
     if isinstance(value, tuple):
-        return tuple(_taken(part, rows) for part in value)
+        return tuple(taken(part, rows) for part in value)
     if isinstance(value, Optional | EventGroup | LinkGroup):
-        return type(value)(**{name: _taken(part, rows) for name, part in vars(value).items()})
+        return type(value)(**{name: taken(part, rows) for name, part in vars(value).items()})
     return value

@@ -67,8 +67,8 @@ def spans_of_lines(lines: str) -> dict[bytes, tuple[Any, ...]]:
                         span.name, int(span.kind), span.start_time_unix_nano, span.end_time_unix_nano,
                         span.flags,
                         plain(span.attributes), int(span.status.code or 0) if span.status else 0,
-                        [(event.name, event.time_unix_nano) for event in span.events],
-                        [(link.trace_id, link.span_id) for link in span.links],
+                        [(event.name, event.time_unix_nano, plain(event.attributes)) for event in span.events],
+                        [(link.trace_id, link.span_id, plain(link.attributes)) for link in span.links],
                     )  # fmt: skip
     return found
 
@@ -79,9 +79,11 @@ def spans_of_tables(found: dict[str, pa.Table]) -> dict[bytes, tuple[Any, ...]]:
     scopes = found["scopes"]["name"].to_pylist()
     events, links = defaultdict(list), defaultdict(list)
     for event in found["span_events"].to_pylist():
-        events[event["span_row"]].append((event["name"], event["time_ns"]))
+        told = json.loads(event["attributes"] or "{}")
+        events[event["span_row"]].append((event["name"], event["time_ns"], told))
     for link in found["span_links"].to_pylist():
-        links[link["span_row"]].append((link["linked_trace_id"], link["linked_span_id"].to_bytes(8)))
+        told = json.loads(link["attributes"] or "{}")
+        links[link["span_row"]].append((link["linked_trace_id"], link["linked_span_id"].to_bytes(8), told))
     return {
         span["span_id"].to_bytes(8): (
             resources[span["resource_row"]], scopes[span["scope_row"]], span["trace_id"],
@@ -106,6 +108,20 @@ def test_the_sdk_and_the_arrow_path_carry_the_same_spans(short_run: Short, diale
     assert types == [{key: type(value) for key, value in by_arrow[span_id][9].items()} for span_id in by_sdk]
 
 
+@pytest.mark.parametrize("scenario", ["cancel_cascade", "cold_start"])
+def test_links_between_traces_and_starts_of_replicas_are_the_same_on_both_paths(
+    short_run: Short, scenario: str
+) -> None:
+    """Siblings link to the first request of their call, which has a trace of its own."""
+    emission = emitted(short_run(scenario))
+    by_sdk = spans_of_lines(written_spans(emission))
+    assert by_sdk == spans_of_tables(tables(emission))
+    links = [(span[2], *link) for span in by_sdk.values() for link in span[12]]
+    assert all(trace != linked for trace, linked, *_ in links)
+    assert bool(links) == (scenario == "cancel_cascade")
+    assert {told["link.kind"] for *_, told in links} <= {"sibling"}
+
+
 def test_the_sdk_and_the_arrow_path_carry_the_same_metrics(short_run: Short) -> None:
     """Every point of every gauge, counter and histogram."""
     emission, stream = emitted(short_run("slow_worker")), StringIO()
@@ -127,9 +143,7 @@ def points_of_line(line: str) -> list[tuple[Any, ...]]:
                     if metric.histogram
                     else (point.as_int if point.as_int is not None else point.as_double,)
                 )
-                found.append(
-                    (metric.name, metric.unit, str(plain(point.attributes)), point.time_unix_nano, *value)
-                )
+                found.append((metric.name, metric.unit, str(plain(point.attributes)), point.time_unix_nano, *value))
     return found
 
 
@@ -173,8 +187,11 @@ def test_the_same_seed_gives_the_same_bytes(short_run: Short, dialect: str) -> N
     assert one == again
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("scenario", scenarios.names(model="serving"))
+TELLING = [("tracekit", scenario) for scenario in scenarios.names(model="serving")]
+TELLING += [(dialect, scenario) for dialect in DIALECTS[1:] for scenario in ("retry_storm", "cold_start")]
+
+
+@pytest.mark.parametrize(("dialect", "scenario"), TELLING)
 def test_nothing_in_the_spans_gives_the_truth_away(short_run: Short, dialect: str, scenario: str) -> None:
     """No fault, no scenario, no injected time is named in what is emitted."""
     text = written_spans(emitted(short_run(scenario, emit__dialect=dialect, run__duration_s=6.0))).lower()
@@ -220,9 +237,7 @@ def test_children_lie_inside_their_parents(short_run: Short) -> None:
     spans = {
         span: (start, end)
         for group in emission.groups
-        for span, start, end in zip(
-            group.span_id.tolist(), group.start_ns.tolist(), group.end_ns.tolist(), strict=True
-        )
+        for span, start, end in zip(group.span_id.tolist(), group.start_ns.tolist(), group.end_ns.tolist(), strict=True)
     }
     assert len(spans) == emission.span_count
     for group in emission.groups:
@@ -248,9 +263,7 @@ def test_vllm_durations_are_the_truth_within_its_clocks(short_run: Short) -> Non
     run = short_run("healthy", emit__dialect="vllm")
     engine = next(group for group in emitted(run).groups if group.name == "llm_request")
     parts = stage_ns(run)[engine.trace].sum(axis=1) / 1e9
-    read = {
-        key: engine.attributes[f"gen_ai.latency.{key}"] for key in ("time_in_queue", "time_in_model_prefill")
-    }
+    read = {key: engine.attributes[f"gen_ai.latency.{key}"] for key in ("time_in_queue", "time_in_model_prefill")}
     assert np.allclose(read["time_in_queue"], parts[:, stages.ENG_QUEUE], atol=1e-9)
     assert np.allclose(read["time_in_model_prefill"], parts[:, stages.ENG_PREFILL], atol=1e-9)
     decode = engine.attributes["gen_ai.latency.time_in_model_decode"]
