@@ -22,10 +22,12 @@ _STRUCK: dict[str, tuple[str, ...]] = {
     "fault.attempt_timeout_s": ("retry",),
     "fault.crash": ("retry", "eng.recompute"),
     "fault.spec_acceptance": ("eng.decode",),
+    "fault.error_share": (),
 }
 _ON_REPLICA = (
     "fault.step_factor", "fault.router_share", "fault.max_num_seqs", "fault.kv_factor", "fault.chunking_off",
     "fault.cold_prefix", "fault.link_factor", "fault.max_queue", "fault.crash", "fault.spec_acceptance",
+    "fault.cold_start", "fault.error_share",
 )  # fmt: skip
 
 
@@ -50,8 +52,17 @@ def culprits(values: Values) -> list[Culprit]:
 def _culprit(parameter: Parameter, values: Values) -> Culprit:
     name, replica = parameter.name, int(values["fault.replica"])
     stage = str(values["fault.delay_stage"])
-    struck = (stage,) if name == "fault.delay_ms" else _STRUCK[name]
+    struck = _struck(name, stage, replica)
     host = "gateway-0" if struck and struck[0].startswith("gw.") else None
     if name in _ON_REPLICA and replica >= 0:
         host = f"worker-{replica}"
     return Culprit(name, values[name], struck, host)
+
+
+def _struck(name: str, delay_stage: str, replica: int) -> tuple[str, ...]:
+    """Stages that a fault strikes; while only some replicas start, requests wait in front of the others."""
+    if name == "fault.delay_ms":
+        return (delay_stage,)
+    if name == "fault.cold_start":
+        return ("gw.queue",) if replica < 0 else ("eng.queue",)
+    return _STRUCK[name]

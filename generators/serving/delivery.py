@@ -29,6 +29,9 @@ def step_ended(world: World, heap: Heap, replica: int, now_ns: int) -> None:
 def tokens_ready(world: World, heap: Heap, replica: int, request: int, now_ns: int) -> None:
     """A step gave tokens: the first, the last, or the sign that a prompt can go to its decode replica."""
     row = world.requests[request]
+    if row.attempt_first_ns < 0 and failures.fails(world, replica, request, now_ns):
+        failures.engine_error(world, heap, request, now_ns)
+        return
     if engine.only_prefills(world, replica) and row.generated < row.output_tokens:
         hand_over(world, heap, request, now_ns)
         return

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from generators.serving import engine, gateway, state
 from generators.serving.compiled import compiled
-from generators.serving.journal import Heap
+from generators.serving.journal import Heap, is_struck
 from generators.serving.state import World
+
+GOLDEN = 0.6180339887498949
+"""Steps of the golden ratio spread the draws of repeated attempts evenly."""
 
 
 @compiled
@@ -17,6 +20,7 @@ def lose(world: World, heap: Heap, request: int, now_ns: int) -> None:
         gateway.end(world, heap, request, state.FAILED, 502, now_ns)
         return
     row.migrations += 1
+    row.carried_tokens = row.generated if row.engine_first_ns >= 0 else 0
     gateway.repeat(world, heap, request, world.fault.detect_ns, now_ns)
 
 
@@ -40,6 +44,37 @@ def give_up(world: World, heap: Heap, request: int, now_ns: int) -> None:
     replica = gateway.detach(world, request)
     gateway.end(world, heap, request, state.ABORTED, 499, now_ns)
     engine.wake(world, heap, replica, now_ns)
+
+
+@compiled
+def cancel(world: World, heap: Heap, request: int, sibling: int, now_ns: int) -> None:
+    """The client cancels the request because a sibling failed: 499."""
+    if world.requests[request].held == state.CLOSED:
+        return
+    world.requests[request].cancelled_by = sibling
+    give_up(world, heap, request, now_ns)
+
+
+@compiled
+def fails(world: World, replica: int, request: int, now_ns: int) -> bool:
+    """Whether the engine fails this attempt; every attempt has luck of its own."""
+    share = world.fault.error_share
+    if share <= 0.0 or not is_struck(world, replica, now_ns):
+        return False
+    row = world.requests[request]
+    return (row.error_draw + row.attempt * GOLDEN) % 1.0 < share
+
+
+@compiled
+def engine_error(world: World, heap: Heap, request: int, now_ns: int) -> None:
+    """The engine fails the attempt: try again, or answer 500."""
+    row = world.requests[request]
+    row.engine_errors += 1
+    if row.attempt + 1 < world.config.max_attempts:
+        gateway.detach(world, request)
+        gateway.repeat(world, heap, request, world.config.backoff_ns, now_ns)
+    else:
+        gateway.end(world, heap, request, state.FAILED, 500, now_ns)
 
 
 @compiled

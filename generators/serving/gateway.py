@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.serving import queues, stages, state
 from generators.serving.compiled import compiled
-from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, schedule
+from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, schedule
 from generators.serving.state import INFLIGHT, TURN, World
 
 STAGE_ENDS = 2
@@ -15,6 +15,8 @@ TIMES_OUT = 4
 """Event: an attempt's time without first token ends; its guard is the attempt."""
 CLOSES = 6
 """Event: the response is closed, its place behind the gateway is free."""
+CANCELLED = 9
+"""Event: the client cancels a request because a sibling failed, the guard."""
 
 ROUND_ROBIN, LEAST_REQUESTS, RANDOM, TWO_CHOICES, TENANT_HASH = range(5)
 
@@ -47,6 +49,10 @@ def passes_quota(world: World, request: int, now_ns: int) -> bool:
 def pass_or_wait(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Route the request when a place behind the gateway is free, else let it wait for one."""
     row = world.requests[request]
+    if all_starting(world, now_ns):
+        enter(world, request, stages.GW_QUEUE, now_ns)
+        queues.wait_at_gateway(world, request)
+        return
     if world.config.max_inflight > 0 and not row.has_slot:
         if world.counters[INFLIGHT] >= world.config.max_inflight:
             enter(world, request, stages.GW_QUEUE, now_ns)
@@ -77,12 +83,24 @@ def release_slot(world: World, heap: Heap, request: int, now_ns: int) -> None:
 
 
 @compiled
+def is_starting(world: World, replica: int, now_ns: int) -> bool:
+    """Whether a replica has been taken over by a new one that is not ready yet; what it runs it finishes."""
+    return world.fault.is_cold_start and is_struck(world, replica, now_ns)
+
+
+@compiled
+def all_starting(world: World, now_ns: int) -> bool:
+    """Whether no replica takes requests because all are starting: then requests wait for the first."""
+    return world.fault.is_cold_start and least_assigned(world, 0, world.config.first_decode_replica, now_ns) < 0
+
+
+@compiled
 def can_serve(world: World, replica: int, now_ns: int) -> bool:
     """Whether the gateway believes that a replica takes new requests: dead ones are noticed after a while."""
     place = world.replicas[replica]
-    return place.role != state.DECODE and (
-        place.is_up or now_ns < world.fault.start_ns + world.fault.detect_ns
-    )
+    if is_starting(world, replica, now_ns):
+        return False
+    return place.role != state.DECODE and (place.is_up or now_ns < world.fault.start_ns + world.fault.detect_ns)
 
 
 @compiled
@@ -93,7 +111,8 @@ def least_assigned(world: World, first: int, last: int, now_ns: int) -> int:
     best = state.NONE
     for replica in range(first, last):
         place = world.replicas[replica]
-        is_open = place.is_up if place.role == state.DECODE else can_serve(world, replica, now_ns)
+        is_up = place.is_up and not is_starting(world, replica, now_ns)
+        is_open = is_up if place.role == state.DECODE else can_serve(world, replica, now_ns)
         if is_open and (best < 0 or place.assigned < world.replicas[best].assigned):
             best = replica
     return best
@@ -180,3 +199,23 @@ def end(world: World, heap: Heap, request: int, outcome: int, status: int, now_n
     detach(world, request)
     close(world, request, outcome, status, now_ns)
     release_slot(world, heap, request, now_ns)
+    if world.config.fan_out > 1 and outcome != state.ABORTED:
+        cancel_siblings(world, heap, request, now_ns)
+
+
+@compiled
+def cancel_siblings(world: World, heap: Heap, request: int, now_ns: int) -> None:
+    """A call needs all of its requests: when one fails its client cancels the others a moment later."""
+    first = request // world.config.fan_out * world.config.fan_out
+    for sibling in range(first, min(first + world.config.fan_out, world.requests.shape[0])):
+        if world.requests[sibling].held != state.CLOSED:
+            schedule(world, heap, now_ns + world.config.cancel_ns, CANCELLED, sibling, request)
+
+
+@compiled
+def start_all(world: World, heap: Heap, now_ns: int) -> None:
+    """The new replicas are ready: every request that waited for them goes on."""
+    following = queues.next_at_gateway(world)
+    while following >= 0:
+        spend(world, heap, following, stages.GW_ROUTE, now_ns)
+        following = queues.next_at_gateway(world)

@@ -18,13 +18,14 @@ from numba import njit
 
 from generators.serving import delivery, engine, failures, gateway, queues, stages, state
 from generators.serving.compiled import compiled
-from generators.serving.gateway import CLOSES, GIVES_UP, STAGE_ENDS, TIMES_OUT
+from generators.serving.gateway import CANCELLED, CLOSES, GIVES_UP, STAGE_ENDS, TIMES_OUT
 from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, schedule
 from generators.serving.state import EVENTS, LIVE, READINGS, World
 
 CRASHES = 5
 RECOVERS = 7
 READS_COUNTERS = 8
+READY = 10
 
 
 @compiled
@@ -58,7 +59,7 @@ def through_checks(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """ingress, authentication, quota: the next one, or 429."""
     stage = world.requests[request].stage
     if stage == stages.GW_RATELIMIT and not gateway.passes_quota(world, request, now_ns):
-        close(world, request, state.REJECTED, 429, now_ns)
+        gateway.end(world, heap, request, state.REJECTED, 429, now_ns)
         return
     gateway.spend(world, heap, request, stage + 1, now_ns)
 
@@ -168,10 +169,12 @@ def is_current(world: World, request: int, attempt: int) -> bool:
 def handle(world: World, heap: Heap, event: tuple[int, int, int, int, int]) -> None:
     """Let one event happen, unless its request or replica has moved on since it was scheduled."""
     now_ns, _, kind, subject, guard = event
-    if kind in (STAGE_ENDS, TIMES_OUT, GIVES_UP, CLOSES):
+    if kind in (STAGE_ENDS, TIMES_OUT, GIVES_UP, CLOSES, CANCELLED):
         handle_request(world, heap, kind, subject, guard, now_ns)
     elif kind == READS_COUNTERS:
         read_counters(world, heap, now_ns)
+    elif kind == READY:
+        gateway.start_all(world, heap, now_ns)
     else:
         handle_replica(world, heap, kind, subject, guard, now_ns)
 
@@ -185,6 +188,8 @@ def handle_request(world: World, heap: Heap, kind: int, request: int, attempt: i
         failures.time_out(world, heap, request, now_ns)
     elif kind == GIVES_UP:
         failures.give_up(world, heap, request, now_ns)
+    elif kind == CANCELLED:
+        failures.cancel(world, heap, request, attempt, now_ns)
     elif kind == CLOSES:
         gateway.release_slot(world, heap, request, now_ns)
 
@@ -202,13 +207,15 @@ def handle_replica(world: World, heap: Heap, kind: int, replica: int, epoch: int
 
 @compiled
 def start_events(world: World) -> Heap:
-    """The heap with what is known before the first request: counter readings and the crash of a replica."""
+    """The heap with what is known before the first request: counter readings, crash and start of replicas."""
     fault = world.fault
     heap = [(world.config.reading_interval_ns, 0, READS_COUNTERS, 0, 0)]
     if fault.is_crash:
         replica = max(fault.replica, 0)
         schedule(world, heap, fault.start_ns, CRASHES, replica, 0)
         schedule(world, heap, fault.end_ns, RECOVERS, replica, 0)
+    if fault.is_cold_start:
+        schedule(world, heap, fault.end_ns, READY, 0, 0)
     return heap
 
 

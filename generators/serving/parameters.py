@@ -41,6 +41,8 @@ CLIENTS = (
     Parameter("clients.patience_median_s", 8.0, "patience of those clients, log-normal", ASSUMPTION, 1e-3),
     Parameter("clients.patience_sigma", 0.6, "sigma of their patience", ASSUMPTION, 0, 5),
     Parameter("clients.read_tokens_per_s", 0.0, "how fast clients read; 0: as fast as tokens come", ASSUMPTION),
+    Parameter("clients.fan_out", 1, "requests that a call sends at once and needs all of", ASSUMPTION, 1, 64),
+    Parameter("clients.cancel_ms", 2.0, "until the others are cancelled when one of them fails", ASSUMPTION),
 )
 CHANGE = (
     Parameter("change.start_s", 90.0, "start of a change of load or mix", ASSUMPTION),
@@ -95,7 +97,7 @@ GATEWAY = (
     Parameter("gateway.quota_burst", 20.0, "size of the quota's token bucket", ASSUMPTION, 1),
     Parameter("gateway.router", "least_requests", "how a replica is chosen", ASSUMPTION, choices=ROUTERS),
     Parameter("gateway.attempt_timeout_s", 0.0, "an attempt without first token is given up; 0: never", ASSUMPTION),
-    Parameter("gateway.max_attempts", 1, "attempts in all after time-outs", ASSUMPTION, 1, 20),
+    Parameter("gateway.max_attempts", 1, "attempts in all after time-outs and errors", ASSUMPTION, 1, 20),
     Parameter("gateway.retry_backoff_ms", 50.0, "pause before the next attempt", ASSUMPTION),
     Parameter("gateway.max_migrations", 0, "moves to another replica after a crash", ASSUMPTION, 0, 10),
 )
@@ -156,6 +158,11 @@ FAULT = (
     Parameter("fault.abort_patience_median_s", 1.5, "their patience", ASSUMPTION, 1e-3),
     Parameter("fault.attempt_timeout_s", 0.0, "the gateway's time-out becomes this; 0: unchanged", ASSUMPTION),
     Parameter("fault.crash", False, "the replica dies and comes back at the end", ASSUMPTION),
+    Parameter("fault.cold_start", False, "new replicas take over and have to start first", ASSUMPTION),
+    Parameter("fault.image_s", 20.0, "cold start: pull of the image", ASSUMPTION),
+    Parameter("fault.weights_s", 15.0, "cold start: load of the weights", ASSUMPTION),
+    Parameter("fault.compile_s", 10.0, "cold start: compilation and capture of graphs", ASSUMPTION),
+    Parameter("fault.error_share", 0.0, "share of attempts that the engine fails (500)", ASSUMPTION, 0, 1),
     Parameter("fault.detect_ms", 500.0, "until the gateway notices a dead replica", ASSUMPTION),
     Parameter("fault.spec_acceptance", -1.0, "acceptance of draft tokens; -1: unchanged", ASSUMPTION, -1, 1),
 )
@@ -208,6 +215,7 @@ SHAPES = {
     "fault.start_s", "fault.duration_s", "fault.replica", "fault.delay_stage", "fault.delay_sigma",
     "fault.delay_share",
     "fault.slow_reader_tokens_per_s", "fault.abort_patience_median_s", "fault.detect_ms",
+    "fault.image_s", "fault.weights_s", "fault.compile_s",
 }  # fmt: skip
 """Parameters that shape a fault but do not make one."""
 
@@ -235,6 +243,8 @@ def _conflicts(values: Values) -> list[tuple[bool, str]]:
         (has_fault(values) and float(values["fault.start_s"]) >= float(values["run.duration_s"]),
          f"the fault starts at {values['fault.start_s']} s, after the run of {values['run.duration_s']} s; "
          "lower fault.start_s"),
+        (bool(values["fault.cold_start"]) and int(values["gateway.max_inflight"]) > 0,
+         "fault.cold_start keeps requests in the queue that gateway.max_inflight needs: leave one of them out"),
         ((prefill == 0) != (decode == 0),
          "disagg.prefill_replicas and disagg.decode_replicas go together: set both"),
         (int(values["fault.replica"]) >= sum(replicas(values)),

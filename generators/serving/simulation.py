@@ -36,10 +36,17 @@ class Run:
     """State of each replica (columns) at each reading time (rows), `state.REPLICA`."""
     events: int
     """Events that the simulation handled."""
+    first_request: int = 0
+    """Number of the first request in the whole run, where this is a slice of one."""
 
 
 def slices(run: Run, *, requests_each: int) -> Iterator[Run]:
-    """The run cut into runs of so many requests in order of arrival, without its counter readings."""
+    """The run cut into runs of so many requests in order of arrival, without its counter readings.
+
+    Requests of one call stay together.
+    """
+    fan_out = int(run.values["clients.fan_out"])
+    requests_each = max(requests_each // fan_out, 1) * fan_out
     for first in range(0, run.requests.size, requests_each):
         last = min(first + requests_each, run.requests.size)
         start, end = np.searchsorted(run.intervals["request"], [first, last])
@@ -48,7 +55,7 @@ def slices(run: Run, *, requests_each: int) -> Iterator[Run]:
         part = slice(first, last)
         yield replace(
             run, requests=run.requests[part], intervals=intervals, durations_ns=run.durations_ns[part],
-            injected_ns=run.injected_ns[part],
+            injected_ns=run.injected_ns[part], first_request=first,
         )  # fmt: skip
 
 
@@ -145,12 +152,24 @@ def _config(values: Values) -> Config:
         spec_acceptance=float(values["engine.spec_acceptance"]),
         draft_ns=float(values["engine.spec_draft_ms"]) * NS_PER_MS,
         first_decode_replica=unified + prefill,
-        transfer_ns_per_token=int(values["disagg.kv_bytes_per_token"])
-        / float(values["disagg.link_gb_per_s"]),
+        transfer_ns_per_token=int(values["disagg.kv_bytes_per_token"]) / float(values["disagg.link_gb_per_s"]),
         kv_bytes_per_token=int(values["disagg.kv_bytes_per_token"]),
         reading_interval_ns=_ns(values, "emit.metrics_interval_s"),
         end_of_arrivals_ns=_ns(values, "run.duration_s"),
+        fan_out=int(values["clients.fan_out"]),
+        cancel_ns=_ns(values, "clients.cancel_ms"),
     )
+
+
+START_PHASES = ("fault.image_s", "fault.weights_s", "fault.compile_s")
+"""What a replica that starts does one after the other."""
+
+
+def fault_length_ns(values: Values) -> int:
+    """How long the fault is on: its duration, or the time that new replicas take to start."""
+    if values["fault.cold_start"]:
+        return sum(_ns(values, name) for name in START_PHASES)
+    return _ns(values, "fault.duration_s")
 
 
 def _fault(values: Values) -> Fault:
@@ -158,7 +177,7 @@ def _fault(values: Values) -> Fault:
     stage = str(values["fault.delay_stage"])
     return Fault(
         start_ns=start_ns,
-        end_ns=start_ns + _ns(values, "fault.duration_s"),
+        end_ns=start_ns + fault_length_ns(values),
         replica=int(values["fault.replica"]),
         delay_stage=stages.CODES[stage] if stage in DELAYED_STAGES else state.NONE,
         step_factor=float(values["fault.step_factor"]),
@@ -174,4 +193,6 @@ def _fault(values: Values) -> Fault:
         is_crash=bool(values["fault.crash"]),
         detect_ns=_ns(values, "fault.detect_ms"),
         spec_acceptance=float(values["fault.spec_acceptance"]),
+        is_cold_start=bool(values["fault.cold_start"]),
+        error_share=float(values["fault.error_share"]),
     )

@@ -26,14 +26,16 @@ REQUEST = np.dtype([
     ("arrival_ns", "i8"), ("tenant", "i8"), ("prompt_tokens", "i8"), ("output_tokens", "i8"), ("hit_tokens",
     "i8"),
     ("patience_ns", "i8"), ("fault_patience_ns", "i8"), ("read_ns", "i8"), ("fault_read_ns", "i8"),
-    ("delay_ns", "i8"), ("route_draw", "f8"), ("route_draw_2", "f8"), ("pin_draw", "f8"), ("is_cache_hit",
+    ("delay_ns", "i8"), ("error_draw", "f8"),
+    ("route_draw", "f8"), ("route_draw_2", "f8"), ("pin_draw", "f8"), ("is_cache_hit",
     "b1"),
     # Where it is now.
     ("stage", "i8"), ("since_ns", "i8"), ("attempt", "i8"), ("held", "i8"), ("replica", "i8"),
     ("decode_replica", "i8"),
     ("next", "i8"), ("context", "i8"), ("generated", "i8"), ("chunk", "i8"), ("blocks", "i8"), ("credit",
     "f8"),
-    ("has_slot", "b1"), ("is_assigned", "b1"), ("migrations", "i8"),
+    ("has_slot", "b1"), ("is_assigned", "b1"), ("migrations", "i8"), ("carried_tokens", "i8"), ("engine_errors", "i8"),
+    ("cancelled_by", "i8"),
     # What came of it.
     ("outcome", "i8"), ("status", "i8"), ("good_attempt", "i8"), ("frontend_ns", "i8"), ("queued_ns", "i8"),
     ("scheduled_ns", "i8"), ("engine_first_ns", "i8"), ("first_ns", "i8"), ("engine_last_ns", "i8"),
@@ -100,6 +102,8 @@ class Config(NamedTuple):
     kv_bytes_per_token: int
     reading_interval_ns: int
     end_of_arrivals_ns: int
+    fan_out: int
+    cancel_ns: int
 
 
 class Fault(NamedTuple):
@@ -122,6 +126,8 @@ class Fault(NamedTuple):
     is_crash: bool
     detect_ns: int
     spec_acceptance: float
+    is_cold_start: bool
+    error_share: float
 
 
 class World(NamedTuple):

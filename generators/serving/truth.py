@@ -12,7 +12,7 @@ from generators.parameters import Values
 from generators.serving import state
 from generators.serving.causes import culprits
 from generators.serving.parameters import without_fault
-from generators.serving.simulation import Run, simulate
+from generators.serving.simulation import Run, fault_length_ns, simulate
 from generators.serving.stages import NAMES
 from generators.serving.timeline import WINDOWS, stage_ns
 from generators.serving.workload import NS_PER_S
@@ -29,9 +29,7 @@ def truth(run: Run, other: Run, emission: Emission) -> dict[str, Any]:
     return {
         "culprits": [vars(culprit) | {"stages": list(culprit.stages)} for culprit in culprits(run.values)],
         "fault_window_ns": _fault_window(run.values),
-        "outcomes": {
-            name: int((run.requests["outcome"] == code).sum()) for code, name in enumerate(state.OUTCOMES)
-        },
+        "outcomes": {name: int((run.requests["outcome"] == code).sum()) for code, name in enumerate(state.OUTCOMES)},
         "effect_ns": _named(stage_ns(run).sum(axis=(0, 1)) - stage_ns(other).sum(axis=(0, 1))),
         "units": _units(run, other, emission),
     }
@@ -42,7 +40,7 @@ def _fault_window(values: Values) -> list[int] | None:
     if not culprits(values):
         return None
     first = int(values["run.start_unix_s"]) * NS_PER_S + round(float(values["fault.start_s"]) * NS_PER_S)
-    return [first, first + round(float(values["fault.duration_s"]) * NS_PER_S)]
+    return [first, first + fault_length_ns(values)]
 
 
 def _units(run: Run, other: Run, emission: Emission) -> list[dict[str, Any]]:
@@ -52,7 +50,7 @@ def _units(run: Run, other: Run, emission: Emission) -> list[dict[str, Any]]:
     ids = [
         f"{high:016x}{low:016x}"
         for high, low in zip(emission.trace_high.tolist(), emission.trace_low.tolist(), strict=True)
-    ]
+    ][: run.requests.size]
     columns = {name: run.requests[name].tolist() for name in _COPIED}
     instants = {name: _instants(run.requests[field], origin_ns) for name, field in _INSTANTS.items()}
     units = []
@@ -60,15 +58,11 @@ def _units(run: Run, other: Run, emission: Emission) -> list[dict[str, Any]]:
         unit: dict[str, Any] = {"trace_id": trace_id, "outcome": state.OUTCOMES[columns["outcome"][row]]}
         unit |= {name: values[row] for name, values in (instants | columns).items() if name != "outcome"}
         unit["stages_ns"] = {
-            name: _named(parts[row, number])
-            for number, name in enumerate(WINDOWS)
-            if parts[row, number].any()
+            name: _named(parts[row, number]) for number, name in enumerate(WINDOWS) if parts[row, number].any()
         }
         unit["injected_ns"] = _named(run.injected_ns[row])
         unit["effect_ns"] = _named(parts[row].sum(axis=0) - other_parts[row].sum(axis=0))
-        unit["without_fault_ns"] = {
-            name: int(other_parts[row, number].sum()) for number, name in enumerate(WINDOWS)
-        }
+        unit["without_fault_ns"] = {name: int(other_parts[row, number].sum()) for number, name in enumerate(WINDOWS)}
         units.append(unit)
     return units
 
@@ -82,7 +76,7 @@ _INSTANTS = {
 _COPIED = (
     "outcome", "status", "tenant", "prompt_tokens", "output_tokens", "generated", "cached_tokens", "attempt",
     "replica",
-    "decode_replica", "preemptions", "migrations", "stall_ns",
+    "decode_replica", "preemptions", "migrations", "engine_errors", "cancelled_by", "stall_ns",
 )  # fmt: skip
 
 

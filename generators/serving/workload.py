@@ -36,11 +36,17 @@ def arrival_times_ns(values: Values, *, seed: int) -> np.ndarray:
     speeds up: the times are those at which the integral of the rate reaches the renewals.
     """
     total = _load_integral(values, np.array([float(values["run.duration_s"])]))[0]
-    expected = total * float(values["clients.rate_per_s"])
-    unit_times = _renewals(values, expected, seed=seed) / float(values["clients.rate_per_s"])
+    calls_per_s = _calls_per_s(values)
+    unit_times = _renewals(values, total * calls_per_s, seed=seed) / calls_per_s
     seconds = _inverse_load(values, unit_times[unit_times < total])
+    seconds = np.repeat(seconds, int(values["clients.fan_out"]))
     limit = int(values["run.max_requests"]) or seconds.size
     return np.rint(seconds[:limit] * NS_PER_S).astype(np.int64)
+
+
+def _calls_per_s(values: Values) -> float:
+    """Calls a second; each is as many requests at once as the fan-out says."""
+    return float(values["clients.rate_per_s"]) / int(values["clients.fan_out"])
 
 
 def _renewals(values: Values, expected: float, *, seed: int) -> np.ndarray:
@@ -54,7 +60,7 @@ def _renewals(values: Values, expected: float, *, seed: int) -> np.ndarray:
 
 def _in_on_periods(points: np.ndarray, values: Values, *, seed: int) -> np.ndarray:
     """Stretch a unit-rate process so that all of its points fall into on periods of exponential length."""
-    share, rate = float(values["clients.on_share"]), float(values["clients.rate_per_s"])
+    share, rate = float(values["clients.on_share"]), _calls_per_s(values)
     cycle = float(values["clients.cycle_s"]) * rate
     cycles = int(points[-1] / cycle * 2 + 50)
     generator = stream(seed, "on_off")
@@ -79,11 +85,7 @@ def _inverse_load(values: Values, integral: np.ndarray) -> np.ndarray:
     """The instants at which the integral of the load factor has these values."""
     start, end, factor = _change(values)
     knots = np.array([0.0, start, end, end + max(float(values["run.duration_s"]), 1.0) * 2])
-    return (
-        np.interp(integral, _load_integral(values, knots), knots)
-        if factor > 0
-        else _skip(integral, start, end)
-    )
+    return np.interp(integral, _load_integral(values, knots), knots) if factor > 0 else _skip(integral, start, end)
 
 
 def _skip(integral: np.ndarray, start: float, end: float) -> np.ndarray:
@@ -91,7 +93,7 @@ def _skip(integral: np.ndarray, start: float, end: float) -> np.ndarray:
 
 
 def _blank(requests: np.ndarray) -> None:
-    for field in ("replica", "decode_replica", "next", "cached_tokens"):
+    for field in ("replica", "decode_replica", "next", "cached_tokens", "cancelled_by"):
         requests[field] = state.NONE
     for field in state.INSTANTS:
         requests[field] = state.NONE
@@ -157,15 +159,12 @@ def _draw_fault(requests: np.ndarray, values: Values, *, seed: int) -> None:
     count = requests.size
     struck = stream(seed, "fault.delay_share").random(count) < float(values["fault.delay_share"])
     sigma = float(values["fault.delay_sigma"])
-    delay = lognormal_ns(
-        stream(seed, "fault.delay"), count, median_ms=float(values["fault.delay_ms"]), sigma=sigma
-    )
+    delay = lognormal_ns(stream(seed, "fault.delay"), count, median_ms=float(values["fault.delay_ms"]), sigma=sigma)
     requests["delay_ns"] = struck * delay
+    requests["error_draw"] = stream(seed, "fault.errors").random(count)
     requests["pin_draw"] = stream(seed, "fault.pin").random(count)
     leaves = stream(seed, "fault.aborts").random(count) < float(values["fault.abort_share"])
-    requests["fault_patience_ns"] = leaves * _patience_ns(
-        values, "fault.abort_patience_median_s", count, seed
-    )
+    requests["fault_patience_ns"] = leaves * _patience_ns(values, "fault.abort_patience_median_s", count, seed)
     slow = stream(seed, "fault.readers").random(count) < float(values["fault.slow_reader_share"])
     requests["fault_read_ns"] = slow * _per_token_ns(float(values["fault.slow_reader_tokens_per_s"]))
 

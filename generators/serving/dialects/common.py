@@ -9,7 +9,7 @@ import numpy as np
 from generators.seeds import identifiers
 from generators.serving import stages, state
 from generators.serving.parameters import replicas
-from generators.serving.simulation import Run
+from generators.serving.simulation import START_PHASES, Run
 from generators.serving.timeline import Attempts, attempts
 from generators.serving.workload import NS_PER_S
 from generators.spans import (
@@ -19,6 +19,7 @@ from generators.spans import (
     SERVER,
     Emission,
     EventGroup,
+    LinkGroup,
     Optional,
     Scalar,
     SpanGroup,
@@ -75,8 +76,11 @@ def sketch(run: Run, *, seed: int, shows_stages: bool) -> Sketch:
 
 
 def finished(plan: Sketch, groups: list[SpanGroup], engine: list[dict[str, Scalar]]) -> Emission:
-    """The emission: gateway and engine resources, trace ids, and those groups that have spans."""
-    count = plan.run.requests.size
+    """The emission: gateway and engine resources, trace ids, and those groups that have spans.
+
+    Traces beyond those of the requests are the starts of replicas.
+    """
+    count = plan.run.requests.size + starting_replicas(plan.run).size
     high = identifiers(plan.seed, "trace_ids.high", count)
     whole = Emission((gateway_resource(), *engine), high, identifiers(plan.seed, "trace_ids.low", count), ())
     return whole.with_groups(groups)
@@ -107,6 +111,53 @@ def gateway_groups(plan: Sketch, names: tuple[str, ...]) -> list[SpanGroup]:
     return [*check_groups(plan, names), stream_group(plan), chat_group(plan), root_group(plan)]
 
 
+STARTUP_NAMES = ("pull_image", "load_weights", "compile")
+VLLM_STARTUP_NAMES = ("Prepare model", "Load weights", "Capture model")
+
+
+def starting_replicas(run: Run) -> np.ndarray:
+    """Numbers of the replicas that start during the run."""
+    if not run.values["fault.cold_start"] or run.first_request > 0:
+        return np.zeros(0, np.int64)
+    count, struck = sum(replicas(run.values)), int(run.values["fault.replica"])
+    return np.arange(count) if struck < 0 else np.array([struck])
+
+
+def startup_groups(plan: Sketch, names: tuple[str, ...], *, root: str, scope: str) -> list[SpanGroup]:
+    """The starts of replicas, a trace each: a root around what a replica does one after the other."""
+    starting = starting_replicas(plan.run)
+    first_ns = plan.origin_ns + round(float(plan.run.values["fault.start_s"]) * NS_PER_S)
+    lengths_ns = [round(float(plan.run.values[name]) * NS_PER_S) for name in START_PHASES]
+    bounds_ns = first_ns + np.concatenate([[0], np.cumsum(lengths_ns)])
+    root_ids = plan.ids("startup.root", starting.size)
+
+    def group(name: str, ids: np.ndarray, parents: np.ndarray, start_ns: int, end_ns: int) -> SpanGroup:
+        """One span of each replica that starts."""
+        return SpanGroup(
+            name, scope, INTERNAL, starting + 1, plan.run.requests.size + np.arange(starting.size), ids,
+            parents, np.full(starting.size, start_ns), np.full(starting.size, end_ns),
+            attributes=plan.stage("lifecycle.startup"),
+        )  # fmt: skip
+
+    phases = [
+        group(name, plan.ids(f"startup.{name}", starting.size), root_ids, start_ns, end_ns)
+        for name, start_ns, end_ns in zip(names, bounds_ns.tolist(), bounds_ns[1:].tolist(), strict=False)
+    ]
+    whole = group(root, root_ids, np.zeros(starting.size, np.uint64), int(bounds_ns[0]), int(bounds_ns[-1]))
+    return [*phases, whole]
+
+
+def sibling_links(plan: Sketch) -> tuple[LinkGroup, ...]:
+    """From each request of a call to the first one, which has a trace of its own."""
+    fan_out = int(plan.run.values["clients.fan_out"])
+    if fan_out == 1:
+        return ()
+    number = np.arange(plan.run.requests.size)
+    first = number // fan_out * fan_out
+    attributes = {"link.kind": "sibling", "call.position": number - first}
+    return (LinkGroup(plan.root_ids[first], number != first, first, attributes),)
+
+
 def root_group(plan: Sketch) -> SpanGroup:
     """One server span a request, from arrival to the close of the response."""
     requests = plan.run.requests
@@ -122,6 +173,7 @@ def root_group(plan: Sketch) -> SpanGroup:
             "url.scheme": "https", "http.response.status_code": requests["status"],
             "tenant.id": np.char.add("tenant-", requests["tenant"].astype("U")),
         },
+        links=sibling_links(plan),
     )  # fmt: skip
 
 
@@ -145,9 +197,7 @@ def stream_group(plan: Sketch) -> SpanGroup:
     """The rest of the response on its way to a client that reads slowly."""
     intervals, requests = plan.run.intervals, plan.run.requests
     last_ns = requests["last_ns"][intervals["request"]]
-    rows = intervals[
-        (intervals["stage"] == stages.OUT_STREAM) & (last_ns >= 0) & (intervals["start_ns"] >= last_ns)
-    ]
+    rows = intervals[(intervals["stage"] == stages.OUT_STREAM) & (last_ns >= 0) & (intervals["start_ns"] >= last_ns)]
     return SpanGroup(
         "stream", GATEWAY_SCOPE, INTERNAL, on_gateway(rows.size), rows["request"], plan.ids("stream",
         rows.size),
@@ -175,14 +225,31 @@ def chat_group(plan: Sketch) -> SpanGroup:
             "gen_ai.usage.output_tokens": Optional(requests["output_tokens"], is_ok),
             "error.type": Optional(error_types(plan), table.is_failed),
         },
-        events=(EventGroup("first_token", plan.origin_ns + requests["first_ns"], has_first),),
+        events=(EventGroup("first_token", plan.origin_ns + requests["first_ns"], has_first), _exception(plan)),
     )  # fmt: skip
 
 
+def _exception(plan: Sketch) -> EventGroup:
+    """What the gateway's client raised at the end of each failed attempt."""
+    errors = error_types(plan)
+    attributes = {"exception.type": errors, "exception.message": _messages(plan, errors)}
+    return EventGroup("exception", plan.origin_ns + plan.attempts.end_ns, plan.attempts.is_failed, attributes)
+
+
+def _messages(plan: Sketch, errors: np.ndarray) -> np.ndarray:
+    attempts = plan.attempts.attempt.tolist()
+    told = zip(attempts, errors.tolist(), strict=True)
+    return np.array([f"attempt {attempt}: {error}" for attempt, error in told], dtype=object)
+
+
 def error_types(plan: Sketch) -> np.ndarray:
-    """What the gateway saw of each failed attempt: a refusal, a broken connection, or no token in time."""
+    """What the gateway saw of each failed attempt: a refusal, a broken connection, an error of the engine,
+    or no token in time.
+    """
     table, requests = plan.attempts, plan.run.requests[plan.attempts.request]
     is_final = table.attempt == requests["attempt"]
     is_broken = np.where(is_final, requests["status"] == 502, requests["migrations"] > 0)
     is_refused = is_final & (requests["status"] == 503)
-    return np.where(is_refused, "503", np.where(is_broken, "connection_error", "timeout")).astype(object)
+    is_error = np.where(is_final, requests["status"] == 500, requests["engine_errors"] > 0)
+    names = np.where(is_broken, "connection_error", np.where(is_error, "500", "timeout"))
+    return np.where(is_refused, "503", names).astype(object)

@@ -16,12 +16,14 @@ from generators.serving import stages, state
 from generators.serving.dialects import vllm
 from generators.serving.dialects.common import (
     MODEL_NAME,
+    VLLM_STARTUP_NAMES,
     Sketch,
     engine_resources,
     error_types,
     finished,
     on_gateway,
     sketch,
+    startup_groups,
 )
 from generators.serving.simulation import Run
 from generators.spans import CLIENT, ERROR, INTERNAL, SERVER, Emission, EventGroup, Optional, SpanGroup
@@ -37,6 +39,7 @@ def emission(run: Run, *, seed: int) -> Emission:
         _engine_request(plan, engine_ids), _generate(plan, payload_ids, engine_ids), _payload(plan,
         payload_ids),
         *_selections(plan), _route(plan), _root(plan),
+        *startup_groups(plan, VLLM_STARTUP_NAMES, root="Overall Loading", scope=vllm.SCOPE),
     ]  # fmt: skip
     named = {"service.name": "dynamo", "service.instance.id": "dynamo-frontend-0"}
     whole = finished(plan, groups, engine_resources(run, "dynamo-worker"))
@@ -111,8 +114,9 @@ def _route(plan: Sketch) -> SpanGroup:
     table, requests = plan.attempts, plan.run.requests[plan.attempts.request]
     is_migrated = (table.attempt > 0) & (requests["migrations"] > 0)
     is_aborted = (requests["outcome"] == state.ABORTED) & ~table.is_failed
-    reasons = np.where(error_types(plan) == "timeout", "timeout", "worker_disconnected")
-    reasons = np.where(error_types(plan) == "503", "rejected", reasons)
+    errors = error_types(plan)
+    reasons = np.where(errors == "timeout", "timeout", "worker_disconnected")
+    reasons = np.where(errors == "503", "rejected", np.where(errors == "500", "error", reasons))
     outcome = np.where(table.is_failed, reasons, np.where(is_aborted, "cancelled", "success"))
     return SpanGroup(
         "kv_router.route_request", SCOPE, CLIENT, on_gateway(table.request.size), table.request,
@@ -125,6 +129,7 @@ def _route(plan: Sketch) -> SpanGroup:
             "phase": "Prefill" if plan.run.values["disagg.prefill_replicas"] else "Aggregated",
             "request.attempt": table.attempt, "request.outcome": outcome.astype(object),
             "migration.is_retry": Optional(is_migrated, is_migrated),
+            "migration.tokens_completed": Optional(requests["carried_tokens"], is_migrated),
             "cancellation.signal": Optional(np.full(table.request.size, "stop", dtype=object), is_aborted),
             "error.type": Optional(reasons.astype(object), table.is_failed),
         },

@@ -12,11 +12,13 @@ import numpy as np
 from generators.serving import stages, state
 from generators.serving.dialects.common import (
     PLAIN_NAMES,
+    STARTUP_NAMES,
     Sketch,
     engine_resources,
     finished,
     gateway_groups,
     sketch,
+    startup_groups,
 )
 from generators.serving.simulation import Run
 from generators.serving.timeline import attempt_of_interval, upstream
@@ -36,6 +38,7 @@ def emission(run: Run, *, seed: int) -> Emission:
     """The run in tracekit's own convention."""
     plan = sketch(run, seed=seed, shows_stages=True)
     groups = [*gateway_groups(plan, PLAIN_NAMES), *engine_groups(plan)]
+    groups += startup_groups(plan, STARTUP_NAMES, root="start_replica", scope=SCOPE)
     return finished(plan, groups, engine_resources(run, "engine"))
 
 

@@ -13,11 +13,13 @@ from generators.seeds import stream
 from generators.serving import stages, state
 from generators.serving.dialects.common import (
     LITELLM_NAMES,
+    VLLM_STARTUP_NAMES,
     Sketch,
     engine_resources,
     finished,
     gateway_groups,
     sketch,
+    startup_groups,
 )
 from generators.serving.simulation import Run
 from generators.spans import SERVER, Column, Emission, SpanGroup
@@ -33,7 +35,8 @@ def emission(run: Run, *, seed: int) -> Emission:
     """The run as LiteLLM-like gateway spans around vLLM's request spans."""
     plan = sketch(run, seed=seed, shows_stages=False)
     resources = engine_resources(run, "vllm", vllm__instrumenting_module_name="vllm.llm_engine")
-    return finished(plan, [request_group(plan), *gateway_groups(plan, LITELLM_NAMES)], resources)
+    starts = startup_groups(plan, VLLM_STARTUP_NAMES, root="Overall Loading", scope=SCOPE)
+    return finished(plan, [request_group(plan), *gateway_groups(plan, LITELLM_NAMES), *starts], resources)
 
 
 def request_group(plan: Sketch, *, arrival: str = "frontend_ns") -> SpanGroup:
