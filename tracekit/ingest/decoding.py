@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tracekit.errors import TracekitError, UnknownFormatError
-from tracekit.ingest.joining import joined
 from tracekit.ingest.sources import Source, reason
-from tracekit.otlp import Batch, decode
+from tracekit.otlp import decode
 from tracekit.otlp.framing import Chunk, documents
-from tracekit.store import PreparedBatch, Reject, prepared
+from tracekit.store import ClusteredBatch, PreparedBatch, Reject, clustered, prepared
 from tracekit.store.writing import decoder_rejects
 
 # What is decoded at once: more would leave the processor's caches and take new memory each time.
@@ -49,7 +48,7 @@ class Ended:
 class _Gathered:
     """Decoded pieces of one source that will be written together."""
 
-    batches: list[Batch] = field(default_factory=list)
+    parts: list[ClusteredBatch] = field(default_factory=list)
     offsets: list[list[int]] = field(default_factory=list)
     faults: list[Reject] = field(default_factory=list)
     row_count: int = 0
@@ -64,7 +63,7 @@ class _Gathered:
             batch.metric_summaries,
             batch.logs,
         )
-        self.batches.append(batch)
+        self.parts.append(clustered(batch, document_count=len(chunk.documents)))
         self.offsets.append([document.offset for document in chunk.documents])
         self.faults += decoder_rejects(chunk.rejects)
         self.row_count += sum(table.num_rows for table in records)
@@ -76,7 +75,7 @@ class _Gathered:
     def decoded(self, source: Source, last: Chunk) -> Decoded:
         return Decoded(
             source=source,
-            batch=prepared(joined(self.batches, document_counts=[len(offsets) for offsets in self.offsets])),
+            batch=prepared(self.parts),
             format=last.format,
             offsets=[offset for offsets in self.offsets for offset in offsets],
             faults=tuple(self.faults),
@@ -117,5 +116,5 @@ def _batches(source: Source, chunks: Iterable[Chunk]) -> Iterator[Decoded]:
         if gathered.is_large():
             yield gathered.decoded(source, chunk)
             gathered = _Gathered()
-    if chunk is not None and gathered.batches:
+    if chunk is not None and gathered.parts:
         yield gathered.decoded(source, chunk)

@@ -3,7 +3,7 @@
 from tracekit.store.database import Database
 from tracekit.store.held import held_database, holding
 from tracekit.store.ingests import IngestWriter
-from tracekit.store.preparing import PreparedBatch, prepared
+from tracekit.store.preparing import ClusteredBatch, PreparedBatch, clustered, prepared
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
 from tracekit.store.read_only import LimitedRows, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
@@ -11,6 +11,7 @@ from tracekit.store.writing import Reject, WriteCounts, write_batch
 
 __all__ = [
     "SCHEMA_VERSION",
+    "ClusteredBatch",
     "Database",
     "IngestWriter",
     "LimitedRows",
@@ -18,6 +19,7 @@ __all__ = [
     "PruneReport",
     "Reject",
     "WriteCounts",
+    "clustered",
     "held_database",
     "holding",
     "prepared",

@@ -22,9 +22,10 @@ def as_uuid(trace_ids: Column) -> pa.Array:
     return pa.ExtensionArray.from_storage(pa.uuid(), one_array(trace_ids))
 
 
-def as_json(texts: Column) -> pa.Array:
+def as_json(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """JSON texts as such, over the same memory: DuckDB takes them without reading them once more to check."""
-    return pa.ExtensionArray.from_storage(pa.json_(pa.string()), one_array(texts))
+    kind = pa.json_(pa.string())
+    return pa.chunked_array([pa.ExtensionArray.from_storage(kind, chunk) for chunk in texts.chunks], kind)
 
 
 def as_words(trace_ids: Column) -> NDArray[np.uint64]:

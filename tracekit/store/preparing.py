@@ -1,10 +1,11 @@
-"""A decoded batch made ready for a store, without one: what takes time here need not be done by the writer."""
+"""Decoded batches made ready for a store, without one: what takes time here need not be done by the writer."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,15 +13,37 @@ from numpy.typing import NDArray
 
 from tracekit.otlp.object_keys import object_keys
 from tracekit.store.columns import as_words, numbers, one_array, replaced
+from tracekit.store.joining import joined
 from tracekit.store.keys import first_rows
 
 if TYPE_CHECKING:
     from tracekit.otlp import Batch
 
 
+class Run(NamedTuple):
+    """Spans of one service, one behind the other: rows `first` up to `end`."""
+
+    service: str
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredBatch:
+    """A decoded batch whose spans lie by service, a service's spans of one trace next to each other.
+
+    `arrival` is the row that each span had before; `document_count` the number of documents of the batch.
+    """
+
+    batch: Batch
+    runs: list[Run]
+    arrival: NDArray[np.int64]
+    document_count: int
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """A decoded batch in the order in which it is best stored, with the attribute keys of its spans.
+    """A batch in the order in which it is best stored, with the attribute keys of its spans.
 
     `first_rows` has for each span the row of the span that came first with its id (its own, if that is it).
     """
@@ -29,29 +52,66 @@ class PreparedBatch:
     first_rows: NDArray[np.int64]
 
 
-def prepared(batch: Batch) -> PreparedBatch:
-    """The batch, its spans next to those that they are stored well with."""
-    resources = batch.resources["attributes"].combine_chunks().dictionary_encode()
-    if isinstance(resources, pa.ChunkedArray):
-        resources = resources.combine_chunks()
+def clustered(batch: Batch, *, document_count: int = 0) -> ClusteredBatch:
+    """The batch with its spans ordered; the smaller it is, the better the processor's caches hold it.
+
+    Spans of one service share their attribute keys: DuckDB stores each key as a column of its own, for whole
+    groups of 122,880 rows, and the fewer keys a group has, the faster it is written and the smaller it is.
+    Neighbours of one trace make a stored trace id nearly free.
+    """
+    resources = one_array(batch.resources["attributes"]).dictionary_encode()
     kinds = resources.indices.fill_null(len(resources.dictionary)).to_numpy()
-    traces = as_words(batch.spans["trace_id"])
-    first = first_rows(np.column_stack([traces, numbers(batch.spans["span_id"])]))
-    services = _services(resources.dictionary)[kinds][numbers(batch.spans["resource_row"])]
-    order = _order(services, traces)
-    if order is not None:
-        new_row = np.empty(order.size, np.int64)
-        new_row[order] = np.arange(order.size)
-        first = new_row[first[order]]
-        batch = _reordered(batch, order, new_row)
-    return PreparedBatch(_with_span_keys(batch, kinds), first)
+    batch = _with_span_keys(batch, kinds)
+    names, number_of_kind = np.unique(_services(resources.dictionary), return_inverse=True)
+    services = number_of_kind[kinds][numbers(batch.spans["resource_row"])]
+    order = _order(services, as_words(batch.spans["trace_id"]))
+    if order is None:
+        order = np.arange(services.size)
+    else:
+        batch = _reordered(batch, batch.spans.take(pa.array(order)), order)
+        services = services[order]
+    return ClusteredBatch(batch, _runs(names, services), order, document_count)
 
 
-def _services(attributes: pa.Array) -> NDArray[np.int64]:
-    """A number for the service that each resource names, and behind them one for a resource without any."""
+def prepared(parts: Sequence[ClusteredBatch]) -> PreparedBatch:
+    """All parts as one batch, in which the spans of each service lie together."""
+    batch = joined([part.batch for part in parts], document_counts=[part.document_count for part in parts])
+    arrival = np.concatenate([part.arrival for part in parts])
+    starts = np.cumsum([0, *(part.arrival.size for part in parts)])
+    for part, start in zip(parts, starts, strict=False):
+        arrival[start : start + part.arrival.size] += start
+    runs = [
+        Run(run.service, start + run.first, start + run.end)
+        for part, start in zip(parts, starts, strict=False)
+        for run in part.runs
+    ]
+    in_order = sorted(runs)
+    if in_order != runs:
+        order = np.concatenate([np.arange(run.first, run.end) for run in in_order])
+        spans = pa.concat_tables(batch.spans.slice(run.first, run.end - run.first) for run in in_order)
+        batch, arrival = _reordered(batch, spans, order), arrival[order]
+    # In one piece: DuckDB reads many small ones with one thread.
+    batch = replace(batch, spans=batch.spans.combine_chunks())
+    return PreparedBatch(batch, _first_to_arrive(batch.spans, arrival))
+
+
+def _services(attributes: pa.Array) -> list[str]:
+    """The service that each resource names, as JSON text, and behind them what stands for no attributes."""
     named = [json.loads(text).get("service.name") for text in attributes.to_pylist()]
-    texts = np.array([json.dumps(name) for name in [*named, None]])
-    return np.unique(texts, return_inverse=True)[1].astype(np.int64)
+    return [json.dumps(name) for name in [*named, None]]
+
+
+def _order(services: NDArray[np.int64], traces: NDArray[np.uint64]) -> NDArray[np.int64] | None:
+    """The rows by service and trace, otherwise as they came; None where they lie so already."""
+    first = first_rows(traces)
+    place = services * first.size + first
+    return None if np.all(place[1:] >= place[:-1]) else np.argsort(place, kind="stable")
+
+
+def _runs(names: NDArray[np.str_], services: NDArray[np.int64]) -> list[Run]:
+    first = np.flatnonzero(np.diff(services, prepend=-1))
+    ends = [*first[1:].tolist(), services.size]
+    return [Run(str(names[services[start]]), start, end) for start, end in zip(first.tolist(), ends, strict=False)]
 
 
 def _with_span_keys(batch: Batch, kinds: NDArray[np.int32]) -> Batch:
@@ -65,25 +125,12 @@ def _with_span_keys(batch: Batch, kinds: NDArray[np.int32]) -> Batch:
     return replace(batch, span_keys=keys)
 
 
-def _order(services: NDArray[np.int64], traces: NDArray[np.uint64]) -> NDArray[np.int64] | None:
-    """The rows by service, a service's spans of one trace next to each other, otherwise as they came.
-
-    None where they lie so already. Spans of one service share their attribute keys: DuckDB stores each key as
-    a column of its own, for whole groups of 122,880 rows, and the fewer keys a group has, the faster it is
-    written and the smaller it is. Neighbours of one trace make a stored trace id nearly free.
-    """
-    first = first_rows(traces)
-    place = services * first.size + first
-    return None if np.all(place[1:] >= place[:-1]) else np.argsort(place, kind="stable")
-
-
-def _reordered(batch: Batch, order: NDArray[np.int64], new_row: NDArray[np.int64]) -> Batch:
-    return replace(
-        batch,
-        spans=batch.spans.take(pa.array(order)),
-        span_events=_following(batch.span_events, new_row),
-        span_links=_following(batch.span_links, new_row),
-    )
+def _reordered(batch: Batch, spans: pa.Table, order: NDArray[np.int64]) -> Batch:
+    """The batch with its spans in another order, `spans`; `order` has the row that each had before."""
+    new_row = np.empty(order.size, np.int64)
+    new_row[order] = np.arange(order.size)
+    events, links = (_following(parts, new_row) for parts in (batch.span_events, batch.span_links))
+    return replace(batch, spans=spans, span_events=events, span_links=links)
 
 
 def _following(parts: pa.Table, new_row: NDArray[np.int64]) -> pa.Table:
@@ -94,3 +141,15 @@ def _following(parts: pa.Table, new_row: NDArray[np.int64]) -> pa.Table:
     order = np.argsort(rows, kind="stable")
     kind = parts.schema.field("span_row").type
     return replaced(parts.take(pa.array(order)), {"span_row": pa.array(rows[order]).cast(kind)})
+
+
+def _first_to_arrive(spans: pa.Table, arrival: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each span the row of the one that came first among those with its id."""
+    first = first_rows(np.column_stack([as_words(spans["trace_id"]), numbers(spans["span_id"])]))
+    if np.array_equal(first, np.arange(first.size)):
+        return first
+    earliest = np.full(first.size, first.size, np.int64)
+    np.minimum.at(earliest, first, arrival)
+    row_of = np.empty(first.size, np.int64)
+    row_of[arrival] = np.arange(first.size)
+    return row_of[earliest[first]]

@@ -14,7 +14,7 @@ from tracekit.store.columns import as_uuid, numbered, numbers, replaced
 from tracekit.store.known_numbers import KnownNumbers
 from tracekit.store.memory import Memory
 from tracekit.store.numbering import resource_ids, scope_ids, stream_ids, with_sender, with_stream
-from tracekit.store.preparing import PreparedBatch, prepared
+from tracekit.store.preparing import PreparedBatch, clustered, prepared
 from tracekit.store.spans import SpanFates, write_spans
 from tracekit.store.statements import run
 
@@ -64,7 +64,7 @@ def write_batch(
     reason `span_id_conflict`; the first one stays. A batch that is not prepared is prepared first.
     `memory` is that of the store; numbers that it notes are right only once the transaction is committed.
     """
-    ready = batch if isinstance(batch, PreparedBatch) else prepared(batch)
+    ready = batch if isinstance(batch, PreparedBatch) else prepared([clustered(batch)])
     batch = ready.batch
     resources = resource_ids(cursor, batch.resources, memory.numbers)
     scopes = scope_ids(cursor, batch.scopes, memory.numbers)

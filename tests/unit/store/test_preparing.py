@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.store.records import attributes, batch, span, traces
-from tracekit.store import PreparedBatch, prepared
+from tracekit.store import PreparedBatch, clustered, prepared
 
 SPANS = st.lists(
     st.tuples(st.sampled_from(["a", "b", None]), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2)), max_size=12
 )
+
+
+CUTS = st.sets(st.integers(1, 11), max_size=3)
 
 
 def documents(spans: Sequence[tuple[str | None, int, int, int]]) -> list[dict[str, Any]]:
@@ -31,6 +34,14 @@ def documents(spans: Sequence[tuple[str | None, int, int, int]]) -> list[dict[st
     return made
 
 
+def ready_of(spans: Sequence[tuple[str | None, int, int, int]], cuts: set[int]) -> PreparedBatch:
+    """The spans prepared, decoded in parts that begin at the cuts."""
+    sent = documents(spans) or [traces()]
+    bounds = [0, *sorted(cut for cut in cuts if 0 < cut < len(sent)), len(sent)]
+    parts = [sent[first:end] for first, end in itertools.pairwise(bounds)]
+    return prepared([clustered(batch(*part), document_count=len(part)) for part in parts])
+
+
 def described(ready: PreparedBatch) -> list[tuple[str, list[str], int]]:
     """Name, events and number of links of each span, in order."""
     rows = range(ready.batch.spans.num_rows)
@@ -45,23 +56,30 @@ def described(ready: PreparedBatch) -> list[tuple[str, list[str], int]]:
     ]
 
 
-@given(spans=SPANS)
-def test_spans_lie_by_service_and_trace_and_keep_what_is_theirs(spans: list[tuple[str | None, int, int, int]]) -> None:
-    """A service's spans of one trace are neighbours; events and links follow their span; nothing is lost."""
-    ready = prepared(batch(*documents(spans))) if spans else prepared(batch(traces()))
+@given(spans=SPANS, cuts=CUTS)
+def test_spans_lie_by_service_and_trace_and_keep_what_is_theirs(
+    spans: list[tuple[str | None, int, int, int]], cuts: set[int]
+) -> None:
+    """A service's spans of one trace in one part are neighbours; events and links follow theirs; nothing is lost."""
+    ready = ready_of(spans, cuts)
     found = described(ready)
     assert sorted(found) == sorted(
         (f"span {place}", [f"event {at}" for at in range(events)], events)
         for place, (_, _, _, events) in enumerate(spans)
     )
     kinds = [spans[int(name.removeprefix("span "))][:2] for name, _, _ in found]
-    assert sum(one != other for one, other in itertools.pairwise(kinds)) == max(len(set(kinds)) - 1, 0)
+    services = [service for service, _ in kinds]
+    assert len(list(itertools.groupby(services))) == len(set(services))
+    if not cuts:
+        assert len(list(itertools.groupby(kinds))) == len(set(kinds))
 
 
-@given(spans=SPANS)
-def test_the_span_that_came_first_with_an_id_is_known(spans: list[tuple[str | None, int, int, int]]) -> None:
+@given(spans=SPANS, cuts=CUTS)
+def test_the_span_that_came_first_with_an_id_is_known(
+    spans: list[tuple[str | None, int, int, int]], cuts: set[int]
+) -> None:
     """Whatever the order in which they are stored: the first of an id is the one that stays."""
-    ready = prepared(batch(*documents(spans))) if spans else prepared(batch(traces()))
+    ready = ready_of(spans, cuts)
     names = ready.batch.spans["name"].to_pylist()
     for row, first in enumerate(ready.first_rows):
         _, trace, number, _ = spans[int(names[row].removeprefix("span "))]
@@ -75,5 +93,9 @@ def test_attribute_keys_are_told_by_sender() -> None:
         traces(span(1, number, attributes=attributes({key: 1})), service="shop") for number, key in enumerate("aab", 1)
     ]
     bank = traces(span(1, 9, attributes=attributes({"a": "x"})), service="bank")
-    ready = prepared(batch(*shop, bank))
-    assert sorted(map(tuple, (row.values() for row in ready.batch.span_keys.to_pylist()))) == [(0, "a"), (0, "b"), (3, "a")]
+    ready = prepared([clustered(batch(*shop, bank))])
+    assert sorted(map(tuple, (row.values() for row in ready.batch.span_keys.to_pylist()))) == [
+        (0, "a"),
+        (0, "b"),
+        (3, "a"),
+    ]

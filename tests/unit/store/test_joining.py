@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.store.records import gauge, logs, metrics, point, span, traces
-from tracekit.ingest.joining import joined
+from tracekit.store.joining import joined
 from tracekit.otlp import Batch, Document, decode
 
 DOCUMENTS = st.lists(
