@@ -30,9 +30,15 @@
 --   outcome: what the call itself says, by its status and by why it finished; NULL where it says
 --     nothing.
 WITH
-marked AS (
+flagged AS (
     SELECT
-        * EXCLUDE (attributes),
+        span_row,
+        trace_no,
+        span_id,
+        parent_span_id,
+        name,
+        kind,
+        service_name,
         kind = 3 AND coalesce(
             attributes['gen_ai.operation.name'],
             attributes['gen_ai.request.model'],
@@ -52,21 +58,40 @@ marked AS (
             attributes['http.response.status_code'],
             attributes['http.status_code']
         ) IS NOT NULL AS is_http_server,
-        is_http_server AND coalesce(
-            regexp_matches(
-                coalesce(
-                    attributes['url.path']::VARCHAR,
-                    attributes['http.target']::VARCHAR,
-                    attributes['http.route']::VARCHAR,
-                    attributes['url.full']::VARCHAR,
-                    attributes['http.url']::VARCHAR,
-                    name
+        CASE
+            WHEN is_http_server THEN coalesce(
+                regexp_matches(
+                    coalesce(
+                        attributes['url.path']::VARCHAR,
+                        attributes['http.target']::VARCHAR,
+                        attributes['http.route']::VARCHAR,
+                        attributes['url.full']::VARCHAR,
+                        attributes['http.url']::VARCHAR,
+                        name
+                    ),
+                    '/(chat/completions|completions|responses|messages|embeddings|generate)([?]|$)'
                 ),
-                '/(chat/completions|completions|responses|messages|embeddings|generate)([?]|$)'
-            ),
-            FALSE
-        ) AS serves_model
+                FALSE
+            )
+            ELSE FALSE
+        END AS serves_model,
+        CASE
+            WHEN name = 'auth' OR starts_with(name, 'auth ') THEN 'gw.auth'
+            WHEN starts_with(name, 'guardrail') OR starts_with(name, 'execute_guardrail')
+                THEN 'gw.guardrail'
+            WHEN starts_with(name, 'cache.get') THEN 'gw.cache'
+            WHEN name = 'router' OR starts_with(name, 'route ') THEN 'gw.route'
+            WHEN name = 'proxy_pre_call' THEN 'gw.ratelimit'
+            WHEN starts_with(name, 'redis.') AND ends_with(name, ' rate_limits')
+                THEN 'gw.ratelimit'
+        END AS step_stage
     FROM batch_spans
+),
+marked AS MATERIALIZED (
+    SELECT *
+    FROM flagged
+    WHERE kind = 3 OR is_call OR serves_model OR step_stage IS NOT NULL
+        OR name IN ('llm_request', 'Received Proxy Server Request')
 ),
 model_traces AS MATERIALIZED (
     SELECT DISTINCT trace_no
@@ -110,21 +135,9 @@ servers AS (
         AND (serves_model OR name = 'Received Proxy Server Request')
 ),
 gateway_steps AS (
-    SELECT
-        span_row,
-        name,
-        CASE
-            WHEN name = 'auth' OR starts_with(name, 'auth ') THEN 'gw.auth'
-            WHEN starts_with(name, 'guardrail') OR starts_with(name, 'execute_guardrail')
-                THEN 'gw.guardrail'
-            WHEN starts_with(name, 'cache.get') THEN 'gw.cache'
-            WHEN name = 'router' OR starts_with(name, 'route ') THEN 'gw.route'
-            WHEN name = 'proxy_pre_call' THEN 'gw.ratelimit'
-            WHEN starts_with(name, 'redis.') AND ends_with(name, ' rate_limits')
-                THEN 'gw.ratelimit'
-        END AS stage
+    SELECT span_row, name, step_stage AS stage
     FROM in_model_traces
-    WHERE NOT is_call AND NOT is_http_server
+    WHERE step_stage IS NOT NULL AND NOT is_call AND NOT is_http_server
         AND NOT EXISTS (FROM transports WHERE transports.span_row = in_model_traces.span_row)
 ),
 facing AS (
@@ -259,4 +272,3 @@ LEFT JOIN facts USING (span_row)
 UNION ALL BY NAME
 SELECT span_row, 0 AS part, stage, name AS operation
 FROM gateway_steps
-WHERE stage IS NOT NULL

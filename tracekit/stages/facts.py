@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from tracekit.partition import Partition
@@ -19,7 +20,7 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partiti
     token.
 
     Columns: `key`, `root_row`, `start_ns`, `end_ns`, `first_token_ns`, `last_token_ns`, `input_tokens`,
-    `output_tokens`, `model`, `outcome`, `vantage`, `conflicts` (a list of names), `has_several_calls`. Times
+    `output_tokens`, `model`, `outcome`, `vantage`, `conflicts` (names, comma-separated; null for none), `has_several_calls`. Times
     are on the clock of the root; a token time outside the request is a conflict and not used.
     """
     keys = pl.DataFrame(
@@ -45,9 +46,9 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partiti
 
 
 def _conflicts(told: pl.DataFrame) -> pl.DataFrame:
-    """Names of the values that were not used, as a list a key."""
-    named = told.filter(pl.col("conflicts").is_not_null()).select("key", pl.col("conflicts").str.split(","))
-    return named.explode("conflicts").group_by("key", maintain_order=True).agg("conflicts")
+    """Names of the values that were not used, comma-separated."""
+    named = told.filter(pl.col("conflicts").is_not_null())
+    return named.group_by("key", maintain_order=True).agg(pl.col("conflicts").str.join(","))
 
 
 def _without_facts(keys: pl.DataFrame) -> pl.DataFrame:
@@ -64,7 +65,7 @@ def _without_facts(keys: pl.DataFrame) -> pl.DataFrame:
         model=unknown_text,
         outcome=pl.col("root_outcome").fill_null("ok"),
         vantage=pl.lit("service"),
-        conflicts=pl.lit([], dtype=pl.List(pl.String)),
+        conflicts=unknown_text,
         has_several_calls=pl.lit(False),
     )
 
@@ -82,12 +83,19 @@ def _on_root_clock(facts: pl.DataFrame, division: Partition) -> pl.DataFrame:
     ).sort("key", "depth", "tiebreak")
 
 
+def _outermost(told: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The rows that know the column and are of the least depth among those of their key."""
+    known = told.filter(pl.col(column).is_not_null())
+    key, depth = known["key"].to_numpy(), known["depth"].to_numpy()
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    least_depth = np.repeat(depth[first], np.diff(first, append=len(key)))
+    return known.filter(pl.Series(depth == least_depth, dtype=pl.Boolean))
+
+
 def _first_tokens(told: pl.DataFrame) -> pl.DataFrame:
     """The first token as the outermost layer saw it; none where several spans of that layer saw one."""
-    seen = told.filter(pl.col("first_token_ns").is_not_null())
-    outermost = seen.filter(pl.col("depth") == pl.col("depth").first().over("key"))
-    return outermost.group_by("key").agg(
-        first_token_ns=pl.when(pl.len() == 1).then(pl.col("first_token_ns").first()),
+    return _outermost(told, "first_token_ns").group_by("key").agg(
+        first_token_ns=_only_one("first_token_ns"),
         seen_from=pl.col("vantage").first(),
         has_several_calls=pl.len() > 1,
     )
@@ -121,20 +129,28 @@ def _sum_of_known(values: pl.Expr) -> pl.Expr:
 def _facing(told: pl.DataFrame) -> pl.DataFrame:
     """The layers before the engine: where calls nest, the outermost one that counts tokens counts them."""
     facing = told.filter(pl.col("vantage") != "engine")
-    return facing.group_by("key").agg(
-        facing_from=pl.col("vantage").first(),
-        facing_last_ns=pl.when(pl.col("last_token_ns").count() == 1).then(
-            pl.col("last_token_ns").drop_nulls().first()
-        ),
-        facing_model=pl.col("model").drop_nulls().first(),
-        facing_input_tokens=_counted_outermost("input_tokens"),
-        facing_output_tokens=_counted_outermost("output_tokens"),
+    ends = facing.filter(pl.col("last_token_ns").is_not_null()).group_by("key")
+    described = facing.group_by("key", maintain_order=True).agg(facing_from=pl.col("vantage").first())
+    return (
+        described.join(_first_known(facing, "model").rename({"model": "facing_model"}), on="key", how="left")
+        .join(ends.agg(facing_last_ns=_only_one("last_token_ns")), on="key", how="left")
+        .join(_counted(facing, "input_tokens", "facing_input_tokens"), on="key", how="left")
+        .join(_counted(facing, "output_tokens", "facing_output_tokens"), on="key", how="left")
     )
 
 
-def _counted_outermost(column: str) -> pl.Expr:
-    outermost = pl.col("depth").filter(pl.col(column).is_not_null()).min()
-    return _sum_of_known(pl.col(column).filter(pl.col("depth") == outermost))
+def _first_known(told: pl.DataFrame, column: str) -> pl.DataFrame:
+    known = told.filter(pl.col(column).is_not_null()).select("key", column)
+    return known.unique("key", keep="first", maintain_order=True)
+
+
+def _only_one(column: str) -> pl.Expr:
+    return pl.when(pl.len() == 1).then(pl.col(column).first())
+
+
+def _counted(told: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+    """The sum over the outermost layer that counts."""
+    return _outermost(told, column).group_by("key").agg(pl.col(column).sum().alias(name))
 
 
 def _call_outcomes(told: pl.DataFrame) -> pl.DataFrame:
@@ -193,7 +209,6 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
         output_tokens=pl.coalesce("engine_output_tokens", "facing_output_tokens"),
         has_several_calls=pl.col("has_several_calls").fill_null(False)
         | (pl.col("engine_count") > 1).fill_null(False),
-        conflicts=pl.col("conflicts").fill_null(pl.lit([], dtype=pl.List(pl.String))),
     ).with_columns(
         last_token_ns=pl.coalesce(
             "engine_last_ns",
@@ -221,10 +236,12 @@ def _checked(decided: pl.DataFrame) -> pl.DataFrame:
         model="model",
         outcome="outcome",
         vantage="vantage",
-        conflicts=pl.concat_list(
+        conflicts=pl.concat_str(
             "conflicts",
             pl.when(~usable & first.is_not_null()).then(pl.lit("first_token")),
             pl.when(usable & last.is_not_null() & ~pl.col("last_fits")).then(pl.lit("last_token")),
-        ).list.drop_nulls(),
+            separator=",",
+            ignore_nulls=True,
+        ).replace("", None),
         has_several_calls="has_several_calls",
     )

@@ -216,7 +216,7 @@ def _unit_rows(batch: TraceBatch, division: Partition, facts: pl.DataFrame) -> p
         outside_ns=pl.Series(defects.outside_ns),
         post_root_ns=pl.Series(defects.post_root_ns),
         shift_ns=pl.Series(defects.shift_ns),
-        conflict_count=pl.col("conflicts").list.len(),
+        conflict_count=pl.col("conflicts").str.count_matches(",", literal=True).add(1).fill_null(0),
         flags=_flags(division, facts),
     )
 
@@ -236,9 +236,7 @@ def _flags(division: Partition, facts: pl.DataFrame) -> pl.Series:
     words = [pl.when(pl.Series(mask)).then(pl.lit(name)) for name, mask in noticed.items()]
     return facts.select(
         pl.concat_str(
-            pl.when(pl.col("conflicts").list.len() > 0).then(
-                pl.lit("conflict:") + pl.col("conflicts").list.join(",conflict:")
-            ),
+            pl.lit("conflict:") + pl.col("conflicts").str.replace_all(",", ",conflict:", literal=True),
             *words,
             separator=",",
             ignore_nulls=True,

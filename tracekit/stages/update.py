@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import duckdb
+import polars as pl
 
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages.batches import read_batch, read_step_batch, select_batch, select_step_batch
-from tracekit.stages.requests import UnitFrames, build_requests
-from tracekit.stages.selection import batch_ranges, host_of_resources, make, select_late
+from tracekit.stages.requests import build_requests
+from tracekit.stages.selection import batch_ranges, host_of_resources, select_late
 from tracekit.stages.steps import build_steps
-from tracekit.stages.tables import add_requests, add_steps
+from tracekit.stages.storing import UnitStorer
+from tracekit.stages.tables import SpanRange, add_requests, add_steps
 from tracekit.store import Database
 
 _SPANS_PER_TRACE = 10
@@ -38,8 +40,9 @@ def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpda
     """Compute the units of every trace and training step that has spans which are not in its units yet.
 
     The units of a key are made anew from all its spans, the old ones deleted in the same transaction, so the
-    result does not depend on the order or the portions in which spans arrive. `batch_traces` is the number of
-    traces of ten spans that are in memory at a time. Raises `UsageError` for a batch of no traces and
+    result does not depend on the order or the portions in which spans arrive. Each batch is a transaction: an
+    update that breaks off leaves whole units, and the next one makes them again. `batch_traces` is the number
+    of traces of ten spans that a batch has; up to four are in memory. Raises `UsageError` for a batch of no traces and
     `StoreError` where the store cannot be written.
     """
     if batch_traces < 1:
@@ -49,12 +52,12 @@ def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpda
         if newest is None or built_through >= newest:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)
         select_late(cursor, built_through=built_through, batch_spans=batch_traces * _SPANS_PER_TRACE)
-        replaced = _delete_old(cursor)
-        requests = _add_requests(cursor)
-        steps = _add_steps(cursor)
-        cursor.execute("DELETE FROM base.built_through")
-        cursor.execute("INSERT INTO base.built_through VALUES ($newest)", {"newest": newest})
-    return UnitsUpdate(built_through=newest, requests=requests, steps=steps, replaced=replaced)
+        old_units = cursor.sql(queries.text("units/old_units")).pl()
+        with UnitStorer(database) as storer:
+            _store_requests(cursor, storer, old_units)
+            _store_steps(cursor, storer, old_units)
+            stored = storer.finish(built_through=newest, old_units=_replaced_by(old_units, None, None))
+    return UnitsUpdate(newest, requests=stored["request"], steps=stored["step"], replaced=old_units.height)
 
 
 def _progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int | None]:
@@ -67,55 +70,29 @@ def _value(cursor: duckdb.DuckDBPyConnection, statement: str) -> Any:
     return cursor.execute(statement).fetchall()[0][0]
 
 
-def _delete_old(cursor: duckdb.DuckDBPyConnection) -> int:
-    """Delete the units that are made anew, with all that hangs on them; returns their number."""
-    make(cursor, "old_units")
-    replaced = _value(cursor, "SELECT count(*) FROM old_units")
-    if replaced:
-        for table in ("units", "unit_stages", "step_waits"):
-            cursor.execute(f"DELETE FROM base.{table} WHERE unit_id IN (SELECT unit_id FROM old_units)")
-    return replaced
+def _replaced_by(old_units: pl.DataFrame, kind: str | None, batch_no: int | None) -> pl.DataFrame:
+    """The old units that a batch takes the place of; those of no batch for None."""
+    of_batch = pl.col("kind").eq_missing(kind) & pl.col("batch_no").eq_missing(batch_no)
+    return old_units.filter(of_batch).select("unit_id")
 
 
-def _add_requests(cursor: duckdb.DuckDBPyConnection) -> int:
-    """Read, build and store one batch of traces after the other; returns the number of requests.
-
-    Only this thread talks to the store: while it reads a batch, another thread builds the one before.
-    """
+def _store_requests(cursor: duckdb.DuckDBPyConnection, storer: UnitStorer, old_units: pl.DataFrame) -> None:
+    """Read one batch of traces after the other; they are built and stored beside."""
     host_of = host_of_resources(cursor)
     meanings = cursor.sql(queries.text("units/window_stages")).pl()
-    added = 0
-    with ThreadPoolExecutor(max_workers=1) as builder:
-        building: _Building | None = None
-        for batch_no, first_ns, last_ns in batch_ranges(cursor, "request_ranges"):
-            select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
-            batch = read_batch(cursor, host_of=host_of, meanings=meanings)
-            added += _store(cursor, building)
-            building = _Building(builder.submit(build_requests, batch), first_ns, last_ns)
-        added += _store(cursor, building)
-    return added
+    for batch_no, first_ns, last_ns in batch_ranges(cursor, "request_ranges"):
+        select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
+        batch = read_batch(cursor, host_of=host_of, meanings=meanings)
+        add = partial(add_requests, spans=SpanRange(first_ns, last_ns))
+        storer.store("request", partial(build_requests, batch), add, _replaced_by(old_units, "request", batch_no))
 
 
-class _Building(NamedTuple):
-    """A batch that another thread builds, and the range of time in which its spans start."""
-
-    frames: Future[UnitFrames]
-    first_ns: int
-    last_ns: int
-
-
-def _store(cursor: duckdb.DuckDBPyConnection, building: _Building | None) -> int:
-    if building is None:
-        return 0
-    frames = building.frames.result()
-    return add_requests(cursor, frames, first_ns=building.first_ns, last_ns=building.last_ns)
-
-
-def _add_steps(cursor: duckdb.DuckDBPyConnection) -> int:
-    """Build and store one batch of training steps after the other; returns the number of units."""
-    added = 0
+def _store_steps(cursor: duckdb.DuckDBPyConnection, storer: UnitStorer, old_units: pl.DataFrame) -> None:
+    """Read one batch of training steps after the other; they are built and stored beside."""
     for batch_no, first_ns, last_ns in batch_ranges(cursor, "step_ranges"):
         select_step_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
-        frames = build_steps(read_step_batch(cursor))
-        added += add_steps(cursor, frames, first_ns=first_ns, last_ns=last_ns)
-    return added
+        batch = read_step_batch(cursor)
+        of_batch = "SELECT * FROM dirty_steps WHERE batch_no = $batch_no"
+        steps = cursor.sql(of_batch, params={"batch_no": batch_no}).pl()
+        add = partial(add_steps, spans=SpanRange(first_ns, last_ns), dirty_steps=steps)
+        storer.store("step", partial(build_steps, batch), add, _replaced_by(old_units, "step", batch_no))
