@@ -11,7 +11,7 @@ from tracekit.otlp.batch import Batch
 from tracekit.receiver.export import Export
 from tracekit.receiver.outcome import Outcome
 from tracekit.receiver.verdicts import accepted, holds_no_record, invalid, rejects_by_request, undecodable
-from tracekit.store import Database, IngestWriter, PreparedBatch, Reject, WriteCounts, prepared
+from tracekit.store import Database, IngestWriter, PreparedBatch, Reject, WriteCounts, clustered, prepared
 from tracekit.store.writing import decoder_rejects
 
 
@@ -84,7 +84,7 @@ def _part(signal: Signal, encoding: Encoding, exports: list[Export]) -> _Part:
     refused = {row: rejects for row, rejects in faults.items() if undecodable(rejects)}
     if refused:
         batch = _decoded(signal, encoding, [each for row, each in enumerate(exports) if row not in refused])
-    return _Part(signal, exports, prepared(batch), refused)
+    return _Part(signal, exports, prepared([clustered(batch)]), refused)
 
 
 def _decoded(signal: Signal, encoding: Encoding, exports: Sequence[Export]) -> Batch:
