@@ -14,8 +14,12 @@ from tracekit.stages.attributes import reading
 from tracekit.stages.codes import Codes
 from tracekit.stages.spans import Spans
 
-EXPORTERS = ("own", "dynamo", "retry", "sglang", "triton", "litellm", "vllm", "gateway", "generic")
-"""The mappings of traces, in order of precedence: `queries/stages/<name>.sql`."""
+EXPORTERS = ("dynamo", "retry", "own", "sglang", "triton", "litellm", "vllm", "gateway", "generic")
+"""The mappings of traces, in order of precedence: `queries/stages/<name>.sql`.
+
+Whatever an attempt did that was thrown away, its time is that of the repetition, so `retry` comes before all but
+Dynamo's, which knows the attempts whose tokens are kept.
+"""
 
 STEP_EXPORTERS = ("own", "unlabelled")
 """The mappings of training steps."""
