@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from tracekit import queries
 from tracekit.errors import UsageError
-from tracekit.partition import Partition, partition
+from tracekit.partition import Partition
 from tracekit.stages.batches import read_batch, read_step_batch, select_shown_trace, select_step_batch
 from tracekit.stages.exclusive import NO_PART, owned_pieces
 from tracekit.stages.exporters import EARLIEST_NS, LATEST_NS, MISSING, UNATTRIBUTED
-from tracekit.stages.facts import request_facts
-from tracekit.stages.requests import WINDOW_NAMES, TraceBatch, window_cuts, window_meanings
+from tracekit.stages.requests import WINDOW_NAMES, TraceBatch, divided, window_cuts, window_meanings
 from tracekit.stages.selection import batch_ranges, host_of_resources, select_trace
 from tracekit.stages.steps import step_segments
 from tracekit.store import Database
@@ -59,11 +58,9 @@ def operations(database: Database, *, trace_id: str) -> pl.DataFrame:
         meanings = cursor.sql(queries.text("units/window_stages")).pl()
         batch = read_batch(cursor, host_of=host_of_resources(cursor), meanings=meanings)
         ids = _ids(cursor, batch)
-        division = partition(batch.forest, rule="critical", skew=batch.skew)
-        pieces = _request_pieces(batch, division) if in_steps.is_empty() else _step_pieces(batch, in_steps)
-        rows = pl.concat(
-            [_span_rows(batch, division, ids, pieces), _inner_rows(batch, division, ids, pieces)]
-        )
+        batch, division, facts, _ = divided(batch)
+        pieces = _request_pieces(batch, division, facts) if in_steps.is_empty() else _step_pieces(batch, in_steps)
+        rows = pl.concat([_span_rows(batch, division, ids, pieces), _inner_rows(batch, division, ids, pieces)])
         return _finished(cursor, rows)
 
 
@@ -91,9 +88,8 @@ def _ids(cursor: duckdb.DuckDBPyConnection, batch: TraceBatch) -> pl.DataFrame:
     return shown.select(row, "span_id", "parent_span_id").sort("row")
 
 
-def _request_pieces(batch: TraceBatch, division: Partition) -> pl.DataFrame:
+def _request_pieces(batch: TraceBatch, division: Partition, facts: pl.DataFrame) -> pl.DataFrame:
     """Owned pieces: `row`, `part`, `stage`, whether its window changed it (`is_changed`), interval."""
-    facts = request_facts(batch.operations.facts, batch.outcomes, division)
     pieces = owned_pieces(division, batch.operations.parts, window_cuts(facts))
     mapped = np.where(
         pieces.part == NO_PART,
@@ -134,9 +130,7 @@ def _stage_codes(batch: TraceBatch, division: Partition) -> NDArray[np.int32]:
     return np.concatenate([batch.operations.stage, missing]).astype(np.int32)
 
 
-def _span_rows(
-    batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces: pl.DataFrame
-) -> pl.DataFrame:
+def _span_rows(batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
     """A row a span, and one a parent that did not arrive."""
     codes = batch.operations.codes
     missing = np.full(division.row_count - division.given_rows, codes.code(MISSING), dtype=np.int32)
@@ -195,9 +189,7 @@ def _quality(is_conflict: pl.Expr, is_derived: pl.Expr) -> pl.Expr:
     )
 
 
-def _inner_rows(
-    batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces: pl.DataFrame
-) -> pl.DataFrame:
+def _inner_rows(batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
     """A row a part of a span, and one a stage that a span or part has only in a window or while it waits."""
     parts = _part_rows(batch, division).join(
         _owned(pieces.filter((pl.col("part") != NO_PART) & ~pl.col("is_changed")), "part"),
@@ -212,11 +204,7 @@ def _inner_rows(
     )
     changed = changed.join(_operation_names(batch, division), on=["row", "part"], how="left")
     holders = ids.select("row", parent_span_id="span_id", span_id=pl.lit(None, dtype=pl.String))
-    return (
-        pl.concat([parts.select(changed.columns), changed])
-        .join(holders, on="row", how="left")
-        .select(_UNOWNED)
-    )
+    return pl.concat([parts.select(changed.columns), changed]).join(holders, on="row", how="left").select(_UNOWNED)
 
 
 def _part_rows(batch: TraceBatch, division: Partition) -> pl.DataFrame:

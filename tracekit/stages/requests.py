@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from tracekit.stages.exclusive import WINDOWS, Exclusive, exclusive
 from tracekit.stages.exporters import MISSING, STARTUP, UNATTRIBUTED, Operations
 from tracekit.stages.facts import request_facts
 from tracekit.stages.spans import Spans
+from tracekit.stages.streaming import with_streamed_roots
 
 WINDOW_NAMES = ("ttft", "decode", "after", "e2e")
 """Names of the windows of a request: the first three where its first token is known, else the last."""
@@ -52,9 +53,8 @@ class UnitFrames:
 
 def build_requests(batch: TraceBatch) -> UnitFrames:
     """Requests of a batch of traces; a trace that starts an engine has none."""
-    critical = partition(batch.forest, rule="critical", skew=batch.skew)
+    batch, critical, facts, post_root_ns = divided(batch)
     other = partition(batch.forest, rule="active_last", skew=batch.skew)
-    facts = request_facts(batch.operations.facts, batch.outcomes, critical)
     cut_ns = window_cuts(facts)
     stages = _stage_rows(
         batch,
@@ -65,11 +65,26 @@ def build_requests(batch: TraceBatch) -> UnitFrames:
     )
     startup = batch.operations.codes.code(STARTUP)
     is_request = batch.operations.stage[critical.root_row] != startup
-    units = _unit_rows(batch, critical, facts)
+    units = _unit_rows(batch, critical, facts).with_columns(post_root_ns=pl.Series(post_root_ns))
     return UnitFrames(
         units=units.filter(pl.Series(is_request)),
         stages=stages.filter(pl.Series(is_request)[stages["unit"]]),
     )
+
+
+def divided(batch: TraceBatch) -> tuple[TraceBatch, Partition, pl.DataFrame, NDArray[np.int64]]:
+    """The batch with roots that last until their request's last token, its partition and its facts, and by how
+    long spans outlast the roots as they came (int64[key]).
+    """
+    division = partition(batch.forest, rule="critical", skew=batch.skew)
+    facts = request_facts(batch.operations.facts, batch.outcomes, division)
+    post_root_ns = division.defects.post_root_ns
+    forest = with_streamed_roots(batch.forest, batch.operations.facts, facts, division)
+    if forest is not batch.forest:
+        batch = replace(batch, forest=forest)
+        division = partition(forest, rule="critical", skew=batch.skew)
+        facts = request_facts(batch.operations.facts, batch.outcomes, division)
+    return batch, division, facts, post_root_ns
 
 
 def window_cuts(facts: pl.DataFrame) -> NDArray[np.int64]:
@@ -81,11 +96,7 @@ def window_cuts(facts: pl.DataFrame) -> NDArray[np.int64]:
     end = pl.col("end_ns")
     first = pl.coalesce("first_token_ns", end)
     last = pl.coalesce("last_token_ns", end)
-    return (
-        facts.select("start_ns", first.alias("first"), last.alias("last"), end)
-        .to_numpy(order="c")
-        .astype(np.int64)
-    )
+    return facts.select("start_ns", first.alias("first"), last.alias("last"), end).to_numpy(order="c").astype(np.int64)
 
 
 def _stage_rows(
@@ -97,9 +108,7 @@ def _stage_rows(
     has_tokens: NDArray[np.bool_],
 ) -> pl.DataFrame:
     operations, parts = batch.operations, batch.operations.parts
-    synthetic = np.full(
-        division.row_count - division.given_rows, operations.codes.code(MISSING), dtype=np.int32
-    )
+    synthetic = np.full(division.row_count - division.given_rows, operations.codes.code(MISSING), dtype=np.int32)
     unattributed = np.full_like(synthetic, operations.codes.code(UNATTRIBUTED))
     entries = pl.concat(
         [
@@ -110,9 +119,7 @@ def _stage_rows(
                 np.concatenate([operations.stage, unattributed]),
                 np.concatenate([operations.operation, synthetic]),
             ),
-            _entries(
-                primary.part_ns, alternative.part_ns, division.key[parts.row], parts.stage, parts.operation
-            ),
+            _entries(primary.part_ns, alternative.part_ns, division.key[parts.row], parts.stage, parts.operation),
         ]
     )
     return _grouped(_in_windows(entries, batch, has_tokens), operations)
