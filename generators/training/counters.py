@@ -202,7 +202,10 @@ def _host_series(run: Run, host: int, resource: int, traffic: Traffic) -> list[S
          _until(at[saves][:, state.WRITE_ENDED].ravel(), written.ravel(), times_ns)),
     ]  # fmt: skip
     series = [_series(run, name, "By", "sum", SYSTEM, resource, values, labels) for name, labels, values in sums]
-    return [*series, _series(run, "system.cpu.utilization", "1", "gauge", SYSTEM, resource, busy / cores_ns, {})]
+    return [
+        *series,
+        _series(run, "system.cpu.utilization", "1", "gauge", SYSTEM, resource, busy / cores_ns, {"cpu.mode": "user"}),
+    ]
 
 
 def _job_series(run: Run) -> list[Series]:

@@ -16,7 +16,7 @@ from generators.seeds import identifiers
 from generators.spans import INTERNAL, Emission, Optional, Scalar, SpanGroup
 from generators.training import state
 from generators.training.parameters import number
-from generators.training.schedule import FORWARD, NO_INPUT
+from generators.training.schedule import NO_INPUT
 from generators.training.simulation import Run, reduces_with, senders, transfer_bytes
 from generators.training.workload import NS_PER_S
 

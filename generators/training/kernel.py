@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from generators.training import stages, state
 from generators.serving.compiled import compiled
+from generators.training import stages, state
 from generators.training.links import Cost
-from generators.training.schedule import BACKWARD, FORWARD, NO_INPUT
+from generators.training.schedule import FORWARD, NO_INPUT
 from generators.training.state import NONE, World
 
 

@@ -193,7 +193,7 @@ def _mesh_conflicts(values: Values) -> list[tuple[bool, str]]:
         (wanted not in (0, ranks),
          f"mesh.data x mesh.tensor x mesh.pipeline is {ranks}, mesh.ranks says {wanted}; they must be equal"),
         (data % expert != 0, f"mesh.expert {expert} does not divide mesh.data {data}"),
-        (tensor > per_host and tensor % per_host != 0 or tensor <= per_host and per_host % tensor != 0,
+        ((tensor > per_host and tensor % per_host != 0) or (tensor <= per_host and per_host % tensor != 0),
          f"mesh.tensor {tensor} and mesh.ranks_per_host {per_host}: one must divide the other"),
     ]  # fmt: skip
 

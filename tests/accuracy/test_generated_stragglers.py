@@ -9,11 +9,13 @@ import pytest
 
 from generators.generate import Truth, generate
 from tracekit.analysis.stragglers import StragglersAnswer, stragglers
+from tracekit.analysis.tail import tail
 from tracekit.ingest import ingest
 from tracekit.stages import update_units
 from tracekit.store import Database
 
 SHORT = {"run.steps": 32, "fault.first_step": 12, "fault.steps": 12, "schedule.micro_batches": 4}
+WHOLE_RUN = {"pipeline_imbalance": {"fault.first_step": 0, "fault.steps": 32}}
 
 
 @pytest.fixture
@@ -24,31 +26,60 @@ def database() -> Iterator[Database]:
 
 def answered(database: Database, folder: Path, scenario: str, *, seed: int) -> tuple[StragglersAnswer, Truth]:
     """What tracekit says of a short run of a scenario, and what is true."""
-    truth = generate(scenario, seed=seed, overrides=SHORT, out=folder)
+    truth = generate(scenario, seed=seed, overrides=SHORT | WHOLE_RUN.get(scenario, {}), out=folder)
     ingest(database, [folder / "traces.jsonl"])
     update_units(database)
     return stragglers(database), truth
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("scenario", ["slow_loader", "slow_gpu"])
+@pytest.mark.parametrize(
+    "scenario", ["slow_loader", "slow_gpu", "gc_pause", "flapping_gpu", "checkpoint_stall", "expert_imbalance"]
+)
 def test_the_rank_that_is_slow_is_named_with_its_stage_and_steps(
-    database: Database, tmp_path: Path, scenario: str, seed: int
+    database: Database, tmp_path: Path, scenario: str
 ) -> None:
     """Exactly the culprit, nobody else; its steps are those in which the fault cost time."""
-    answer, truth = answered(database, tmp_path, scenario, seed=seed)
+    answer, truth = answered(database, tmp_path, scenario, seed=1)
     [culprit] = truth.content["culprits"]
     assert set(answer.culprits["rank"].to_list()) == set(culprit["ranks"])
     assert set(answer.culprits["stage"].to_list()) == set(culprit["stages"])
-    felt = [unit["step"] for unit in truth.content["units"] if unit["injected_ns"]]
-    assert abs(answer.culprits["first_step"].min() - min(felt)) <= 2
+    felt = [
+        unit["step"] for unit in truth.content["units"]
+        if unit["rank"] in culprit["ranks"] and sum(unit["injected_ns"].values()) > 0
+    ]  # fmt: skip
+    assert min(felt) <= answer.culprits["first_step"].min() <= min(felt) + 2
     assert answer.culprits["last_step"].max() == max(felt)
 
 
-def test_nobody_is_named_where_nobody_is_slow(database: Database, tmp_path: Path) -> None:
-    """Pipeline bubbles, evaluations and checkpoints are no stragglers."""
-    answer, _ = answered(database, tmp_path, "training_healthy", seed=1)
-    assert answer.verdict == "no_stragglers"
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        "training_healthy",
+        "finetune_healthy",
+        "sequence_imbalance",
+        "longer_sequences",
+        "pipeline_imbalance",
+        "slow_nic",
+    ],
+)
+def test_no_rank_is_named_where_none_works_slowly(database: Database, tmp_path: Path, scenario: str) -> None:
+    """Bubbles, side work, the cut of the model, mixed lengths and slow links make no rank a straggler."""
+    answer, _ = answered(database, tmp_path, scenario, seed=1)
+    assert answer.culprits["rank"].drop_nulls().to_list() == []
+    assert answer.waited_ns > 0
+
+
+@pytest.mark.parametrize(("scenario", "where"), [("slow_link", "rank % 8 = 2"), ("slow_nvlink", "rank < 8")])
+def test_a_slow_link_shows_as_transfer_and_not_as_compute(
+    database: Database, tmp_path: Path, scenario: str, where: str
+) -> None:
+    """Against the steps before, the ranks on the link spend nearly all of the excess in step.exposed_comm."""
+    _, truth = answered(database, tmp_path, scenario, seed=1)
+    baseline = f"step BETWEEN 2 AND 11 AND {where}"
+    answer = tail(database, metric="step", quantile=0.0, where=f"step BETWEEN 12 AND 23 AND {where}", baseline=baseline)
+    share = dict(answer.stages.select("stage", "share").rows())
+    assert truth.content["culprits"][0]["stages"] == ["step.exposed_comm"]
+    assert share["step.exposed_comm"] > 0.9
 
 
 def test_stored_steps_and_waits_are_those_of_the_run(database: Database, tmp_path: Path) -> None:

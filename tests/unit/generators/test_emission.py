@@ -153,7 +153,7 @@ def points_of_tables(found: dict[str, pa.Table]) -> list[tuple[Any, ...]]:
 
     def head(row: dict[str, Any]) -> tuple[Any, ...]:
         stream = streams[row["stream_row"]]
-        return stream["name"], stream["unit"], str(json.loads(stream["attributes"])), row["time_ns"]
+        return stream["name"], stream["unit"], str(json.loads(stream["attributes"] or "{}")), row["time_ns"]
 
     numbers = [
         (*head(row), row["value_int"] if row["value_int"] is not None else row["value_double"])
