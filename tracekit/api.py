@@ -134,8 +134,16 @@ class _ServedStore(Store):
         raise self._held("its tables can only be read with `sql`")
 
     def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
-        """Raises `StoreLockedError`: files are read by the process that holds the store."""
-        raise self._held(f"stop it to read {', '.join(map(str, paths))}, or send the data to it over OTLP")
+        """Read files here and let the server store them; see `Store.ingest`."""
+        sources = ingest.find(paths)
+        files = ingest.OutgoingFiles(sum(source.size_bytes for source in sources), progress)
+        reports = [self._ingest_file(source, files, is_last=source is sources[-1]) for source in sources]
+        return ingest.IngestReport(files=tuple(reports))
+
+    def _ingest_file(self, source: ingest.Source, files: ingest.OutgoingFiles, *, is_last: bool) -> ingest.FileReport:
+        pieces = files.pieces(source)
+        report = self._remote.ingest_file(source.name, pieces, is_named=source.is_named, is_last=is_last)
+        return files.reported(report)
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """Rows of one SELECT statement; see `Store.sql`."""

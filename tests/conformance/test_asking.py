@@ -152,7 +152,7 @@ def test_a_statement_stops_when_nobody_waits_for_it(receiver: Receiver) -> None:
         ),
         ("/api/answers/tail", {"arguments": ["e2e"], "options": {"nonsense": 1}}),
         ("/api/answers/query", {"arguments": ["../../etc/passwd"]}),
-        ("/api/answers/query", {"arguments": ["store/begin_ingest"], "options": {}}),
+        ("/api/answers/query", {"arguments": ["store/add_ingest"], "options": {}}),
     ],
 )
 def test_wrong_questions_are_told_as_errors(receiver: Receiver, path: str, body: object) -> None:

@@ -29,7 +29,7 @@ ALLOWED = {
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},
     "remote": FOUNDATION,
     "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report", "remote"},
-    "serving": FOUNDATION | {"store", "receiver", "remote", "api"},
+    "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
     "cli": FOUNDATION | {"output", "report", "api", "store", "receiver", "serving"},
 }
 

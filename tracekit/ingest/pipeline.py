@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from tracekit.errors import StoreError, StoreFullError
 from tracekit.ingest.ahead import ahead
 from tracekit.ingest.decoding import Decoded, Ended, decoded
 from tracekit.ingest.report import FileReport, IngestReport
-from tracekit.ingest.sources import find
+from tracekit.ingest.sources import Source, find
 from tracekit.store import Database, IngestWriter, WriteCounts
 
 Progress = Callable[[int, int], None]
@@ -32,7 +32,17 @@ def ingest(
     them. Raises `StoreFullError` or `StoreError` when the store cannot be written: what is stored stays, and
     ingesting the same files again completes it.
     """
-    sources = find(paths)
+    return ingest_sources(database, find(paths), progress=progress, after=after)
+
+
+def ingest_sources(
+    database: Database,
+    sources: Sequence[Source],
+    *,
+    progress: Progress | None = None,
+    after: Callable[[Database], object] | None = None,
+) -> IngestReport:
+    """Read sources that were found already; see `ingest`."""
     run = _Run(database, progress=progress, total_bytes=sum(source.size_bytes for source in sources))
     with closing(ahead(decoded(sources))) as items:
         for item in items:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import polars as pl
 
@@ -16,6 +18,7 @@ from tracekit.remote.wire import frame_from, unpacked
 
 ROW_LIMIT = 1_000_000
 TRUNCATED_HEADER = "tracekit-truncated"
+FILE_MEDIA_TYPE = "application/vnd.tracekit.file"
 _TIMEOUT_S = 600.0
 
 
@@ -33,9 +36,7 @@ class RemoteStore:
         request = {"sql": statement, "parameters": parameters, "row_limit": ROW_LIMIT}
         headers, body = self._ask("/api/sql", request)
         if headers.get(TRUNCATED_HEADER):
-            raise QueryError(
-                f"there are more than {ROW_LIMIT} rows; add LIMIT, or ask when the server is stopped"
-            )
+            raise QueryError(f"there are more than {ROW_LIMIT} rows; add LIMIT, or ask when the server is stopped")
         return frame_from(body)
 
     def answer(self, name: str, /, *arguments: object, **options: object) -> Any:
@@ -43,17 +44,31 @@ class RemoteStore:
         _, body = self._ask(f"/api/answers/{name}", {"arguments": arguments, "options": options})
         return unpacked(json.loads(body))
 
+    def ingest_file(self, name: str, pieces: Iterable[bytes], *, is_named: bool, is_last: bool) -> Any:
+        """What the server says of a file that it ingests from these bytes.
+
+        `is_last` says that no more files follow, so that units are brought up to date.
+        """
+        asked = urlencode({"name": name, "named": int(is_named), "last": int(is_last)})
+        _, body = self._post(f"/api/ingest?{asked}", pieces, media_type=FILE_MEDIA_TYPE)
+        return unpacked(json.loads(body))
+
     def _ask(self, path: str, request: dict[str, Any]) -> tuple[dict[str, str], bytes]:
+        return self._post(path, json.dumps(request).encode(), media_type="application/json")
+
+    def _post(self, path: str, content: bytes | Iterable[bytes], *, media_type: str) -> tuple[dict[str, str], bytes]:
         address = urlsplit(self.endpoint.url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT_S)
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": media_type}
         if self.endpoint.token is not None:
             headers["Authorization"] = f"Bearer {self.endpoint.token}"
         try:
-            connection.request("POST", path, json.dumps(request), headers)
+            # A server that refuses may answer before it has read everything.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.request("POST", path, content, headers)
             response = connection.getresponse()
             body = response.read()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise StoreLockedError(
                 f"process {self.endpoint.pid} holds the store and does not answer at {self.endpoint.url} "
                 f"({error}); stop it, then repeat the command"

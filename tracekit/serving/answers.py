@@ -46,10 +46,7 @@ def answer_routes(database: Callable[[], Database], access: Access) -> list[Base
     return [
         Route("/api/sql", guarded.endpoint(_sql), methods=["POST"]),
         Route("/api/answers/query", guarded.endpoint(_query), methods=["POST"]),
-        *(
-            Route(f"/api/answers/{name}", guarded.endpoint(_stored_answer(name)), methods=["POST"])
-            for name in ANSWERS
-        ),
+        *(Route(f"/api/answers/{name}", guarded.endpoint(_stored_answer(name)), methods=["POST"]) for name in ANSWERS),
     ]
 
 
@@ -63,15 +60,15 @@ class _Guarded:
     def endpoint(self, answer: Answer) -> Callable[[Request], Any]:
         async def respond(request: Request) -> Response:
             if refused := self._access.refusal(request.headers.get("authorization")):
-                return _error_response(UsageError(refused.message), status=401)
+                return error_response(UsageError(refused.message), status=401)
             if not self._access.allows_host(request.headers.get("host")):
-                return _error_response(UsageError("ask this server as 127.0.0.1 or localhost"), status=403)
+                return error_response(UsageError("ask this server as 127.0.0.1 or localhost"), status=403)
             try:
                 return await answer(request, self._database(), _parsed(await request.body(), request))
             except StoreError as error:
-                return _error_response(error, status=503)
+                return error_response(error, status=503)
             except TracekitError as error:
-                return _error_response(error, status=400)
+                return error_response(error, status=400)
 
         return respond
 
@@ -89,7 +86,8 @@ def _parsed(body: bytes, request: Request) -> dict[str, Any]:
     return parsed
 
 
-def _error_response(error: TracekitError, *, status: int) -> Response:
+def error_response(error: TracekitError, *, status: int) -> JSONResponse:
+    """An error by its class and message, as `RemoteStore` reads it."""
     return JSONResponse({"error": type(error).__name__, "message": str(error)}, status_code=status)
 
 
@@ -101,11 +99,7 @@ async def _sql(request: Request, database: Database, asked: dict[str, Any]) -> R
 
 async def _query(request: Request, database: Database, asked: dict[str, Any]) -> Response:
     (name,) = asked["arguments"] if isinstance(asked.get("arguments"), list) else (None,)
-    if (
-        not isinstance(name, str)
-        or not _QUERY_NAME.fullmatch(name)
-        or name not in queries.names(name.split("/")[0])
-    ):
+    if not isinstance(name, str) or not _QUERY_NAME.fullmatch(name) or name not in queries.names(name.split("/")[0]):
         raise UsageError(f"there is no query {name!r}")
     limits = {"parameters": asked.get("options", {}), "row_limit": ROW_LIMIT, "time_limit_s": _TIME_LIMIT_S}
     rows = await _limited_rows(request, database, queries.text(name), limits)
@@ -127,9 +121,7 @@ def _stored_answer(name: str) -> Answer:
     return answer
 
 
-async def _limited_rows(
-    request: Request, database: Database, statement: object, asked: dict[str, Any]
-) -> LimitedRows:
+async def _limited_rows(request: Request, database: Database, statement: object, asked: dict[str, Any]) -> LimitedRows:
     """Rows of a statement in a thread of its own; it is stopped when the one who asked goes away."""
     if not isinstance(statement, str):
         raise UsageError('give the statement as a string under "sql"')

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from starlette.routing import BaseRoute
+
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, announced
 from tracekit.serving.answers import answer_routes
 from tracekit.serving.app import run_app
+from tracekit.serving.uploads import upload_routes
 from tracekit.store import holding
 
 
@@ -39,7 +42,7 @@ def serve(path: Path, settings: ServeSettings, *, ready: Callable[[str], None]) 
     _allow_many_connections()
     with ExitStack() as running:
         stopping = running.enter_context(_signals())
-        receiver = Receiver(path, settings.receiver, extra_routes=_answer_routes)
+        receiver = Receiver(path, settings.receiver, extra_routes=_routes)
         running.enter_context(holding(path, lambda: receiver.store.database))
         running.enter_context(receiver)
         endpoint = Endpoint(_url(receiver), os.getpid(), settings.receiver.token)
@@ -51,13 +54,13 @@ def serve(path: Path, settings: ServeSettings, *, ready: Callable[[str], None]) 
             return
         # What the app's framework prints about itself is no data.
         running.enter_context(contextlib.redirect_stdout(sys.stderr))
-        run_app(
-            path, settings.receiver, port=settings.ui_port, ready=lambda url: ready(f"{lines}, app at {url}")
-        )
+        run_app(path, settings.receiver, port=settings.ui_port, ready=lambda url: ready(f"{lines}, app at {url}"))
 
 
-def _answer_routes(receiver: Receiver) -> list:
-    return answer_routes(lambda: receiver.store.database, receiver.intake.access)
+def _routes(receiver: Receiver) -> list[BaseRoute]:
+    """What the HTTP port serves beside the receiver's own."""
+    given = (lambda: receiver.store.database, receiver.intake.access)
+    return [*answer_routes(*given), *upload_routes(*given)]
 
 
 def _url(receiver: Receiver) -> str:
