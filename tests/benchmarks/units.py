@@ -104,6 +104,13 @@ FILL = """
 """
 
 
+KEYS = """
+    INSERT INTO base.span_attribute_keys
+    SELECT DISTINCT resource_id, unnest(variant_keys(attributes)) AS key
+    FROM base.spans
+"""
+
+
 def fill(database: Database, mix: str, traces: int) -> None:
     """Store the spans of a mix, a hundred thousand traces at a time."""
     with database.transaction() as cursor:
@@ -120,6 +127,8 @@ def fill(database: Database, mix: str, traces: int) -> None:
             last = min(first + 100_000, traces)
             attributes = ATTRIBUTES.replace("{path}", PATHS[mix])
             cursor.execute(FILL.format(attributes=attributes, spans=SPANS[mix], first=first, last=last))
+    with database.transaction() as cursor:
+        cursor.execute(KEYS)
 
 
 def fill_file(path: Path, mix: str, traces: int) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tracekit import queries
 from tracekit.stages.attributes import reading
 from tracekit.stages.codes import Codes
 from tracekit.stages.spans import Spans
@@ -98,9 +99,17 @@ def map_spans(
 ) -> Operations:
     """Run the mappings on `batch_spans`, whose spans are `spans` and whose attributes are `keys`."""
     mapping = _Mapping(spans)
-    for exporter in exporters:
+    for exporter in _needed(cursor, exporters, keys):
         mapping.add(cursor.sql(reading(f"stages/{exporter}", keys=keys)).to_arrow_table())
     return mapping.operations()
+
+
+def _needed(cursor: duckdb.DuckDBPyConnection, exporters: tuple[str, ...], keys: frozenset[str]) -> list[str]:
+    """The exporters that may have sent spans of the batch: planning a long statement takes its time, too."""
+    asked = cursor.execute(queries.text("units/batch_exporters"), {"keys": sorted(keys)})
+    columns = [column[0] for column in asked.description]
+    may_have_sent = dict(zip(columns, asked.fetchall()[0], strict=True))
+    return [exporter for exporter in exporters if may_have_sent.get(exporter, True)]
 
 
 class _Mapping:

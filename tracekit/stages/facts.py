@@ -20,7 +20,8 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partiti
     token.
 
     Columns: `key`, `root_row`, `start_ns`, `end_ns`, `first_token_ns`, `last_token_ns`, `input_tokens`,
-    `output_tokens`, `model`, `outcome`, `vantage`, `conflicts` (names, comma-separated; null for none), `has_several_calls`. Times
+    `output_tokens`, `model`, `outcome`, `vantage`, `conflicts` (names, comma-separated; null for none),
+    `has_several_calls`. Times
     are on the clock of the root; a token time outside the request is a conflict and not used.
     """
     keys = pl.DataFrame(

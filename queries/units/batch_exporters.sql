@@ -1,0 +1,34 @@
+-- Which exporters may have sent spans of the batch: the mapping of one that has not need not run.
+--
+-- A mapping without a column here always runs. What is said here of a mapping is no more than what
+-- its own conditions need: it may run in vain, but is never left out wrongly.
+--
+-- Reads batch_spans.
+-- Parameters:
+--   $keys: attributes that mappings read and that some span of the store has.
+-- Columns: one for each mapping in queries/stages, whether it has to run.
+WITH
+names AS (
+    SELECT
+        name,
+        bool_or(status_code = 2 AND parent_span_id IS NOT NULL) AS has_failed_below
+    FROM batch_spans
+    GROUP BY name
+)
+SELECT
+    list_contains($keys, 'tracekit.stage') AS own,
+    coalesce(bool_or(has_failed_below), FALSE) AS retry,
+    list_contains($keys, 'dynamo.request.id') OR coalesce(
+        bool_or(
+            name IN ('http-request', 'handle_payload', 'engine.generate')
+            OR starts_with(name, 'kv_router.')
+        ),
+        FALSE
+    ) AS dynamo,
+    list_contains($keys, 'module') OR coalesce(
+        bool_or(regexp_matches(name, '^\s*(prefill |decode )?Req [0-9a-f]{1,8}$')), FALSE
+    ) AS sglang,
+    list_contains($keys, 'triton.model_name')
+    OR coalesce(bool_or(name = 'InferRequest'), FALSE) AS triton,
+    coalesce(bool_or(name = 'Received Proxy Server Request'), FALSE) AS litellm
+FROM names
