@@ -6,6 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from generators import cloud
+from generators.job import emission as job_emission
+from generators.job import life as job_life
+from generators.job import parameters as job_parameters
+from generators.job import truth as job_truth
 from generators.parameters import Parameter, Values
 from generators.serving import counters, dialects, parameters, simulation, truth
 from generators.spans import Emission
@@ -42,7 +47,16 @@ def run_training(values: Values, *, seed: int) -> tuple[Emission, dict[str, Any]
     return emission, training_truth.truth(run, other, emission, seed=seed)
 
 
+def run_job(values: Values, *, seed: int) -> tuple[Emission, dict[str, Any]]:
+    """The life of a training job and its truth, the counterfactual without the fault included."""
+    life = job_life.simulate(values, seed=seed)
+    emission = job_emission.emission(life, seed=seed)
+    return emission, job_truth.truth(life, seed=seed, emission=emission)
+
+
 MODELS = {
+    "cloud": Model(cloud.MODEL, cloud.check, cloud.run),
     "serving": Model(parameters.MODEL, parameters.check, run_serving),
+    "job": Model(job_parameters.MODEL, job_parameters.check, run_job),
     "training": Model(training_parameters.MODEL, training_parameters.check, run_training),
 }

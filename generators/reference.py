@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from generators import corruption, scenarios
+from generators.job.parameters import MODEL as JOB
 from generators.parameters import Parameter
 from generators.serving.parameters import MODEL
 from generators.training.parameters import MODEL as TRAINING
@@ -23,13 +24,8 @@ def scenario_table() -> str:
 
 def parameter_table(table: tuple[Parameter, ...]) -> str:
     """Every parameter: default, meaning, what it accepts, source."""
-    lines = [
-        f"| `{one.name}` | {_default(one)} | {one.meaning} | {one.accepts()} | {one.source} |"
-        for one in table
-    ]
-    return "\n".join(
-        ["| parameter | default | meaning | accepts | source |", "|---|---|---|---|---|", *lines]
-    )
+    lines = [f"| `{one.name}` | {_default(one)} | {one.meaning} | {one.accepts()} | {one.source} |" for one in table]
+    return "\n".join(["| parameter | default | meaning | accepts | source |", "|---|---|---|---|---|", *lines])
 
 
 def _default(parameter: Parameter) -> str:
@@ -44,6 +40,7 @@ def with_tables(page: str) -> str:
         "scenarios": scenario_table(),
         "serving parameters": parameter_table(MODEL),
         "training parameters": parameter_table(TRAINING),
+        "job parameters": parameter_table(JOB),
         "defects": parameter_table(corruption.PARAMETERS),
     }
     for name, text in parts.items():

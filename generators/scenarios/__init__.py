@@ -23,7 +23,7 @@ class Scenario:
     what_happens: str
     right_answer: str
     model: str
-    """`serving` or `training`."""
+    """Name of a workload model: `serving`, `training`, `job` or `cloud`."""
     parameters: dict[str, Any]
     """Dotted parameter names with the values that differ from the model's defaults."""
 
@@ -54,8 +54,6 @@ def _scenario(path: Path, content: dict[str, Any]) -> Scenario:
     unknown = sorted(set(content) - {*_TEXTS, "parameters"})
     if missing or unknown:
         wrong = f"{missing[0]} is missing" if missing else f"{unknown[0]} is not a key of a scenario"
-        raise UsageError(
-            f"{path} is not a scenario file: {wrong}; it has {', '.join(_TEXTS)} and [parameters]"
-        )
+        raise UsageError(f"{path} is not a scenario file: {wrong}; it has {', '.join(_TEXTS)} and [parameters]")
     texts = {key: " ".join(content[key].split()) for key in _TEXTS}
     return Scenario(name=path.stem, parameters=flattened(content.get("parameters", {})), **texts)

@@ -42,6 +42,8 @@ CLIENTS = (
     Parameter("clients.patience_sigma", 0.6, "sigma of their patience", ASSUMPTION, 0, 5),
     Parameter("clients.read_tokens_per_s", 0.0, "how fast clients read; 0: as fast as tokens come", ASSUMPTION),
     Parameter("clients.fan_out", 1, "requests that a call sends at once and needs all of", ASSUMPTION, 1, 64),
+    Parameter("clients.round_trip_ms", 20.0, "round trip between client and gateway, median", "estimate"),
+    Parameter("clients.round_trip_sigma", 0.5, "sigma of it", "estimate", 0, 3),
     Parameter("clients.cancel_ms", 2.0, "until the others are cancelled when one of them fails", ASSUMPTION),
 )
 CHANGE = (
@@ -167,6 +169,7 @@ FAULT = (
     Parameter("fault.spec_acceptance", -1.0, "acceptance of draft tokens; -1: unchanged", ASSUMPTION, -1, 1),
 )
 EMIT = (
+    Parameter("emit.client_spans", False, "clients send a span around their call", ASSUMPTION),
     Parameter("emit.dialect", "tracekit", "whose spans the engine emits", ASSUMPTION, choices=DIALECTS),
     Parameter(
         "emit.metrics_interval_s",

@@ -17,6 +17,15 @@ COUNT = len(NAMES)
 
 CODES = {name: code for code, name in enumerate(NAMES)}
 
+OWNERS = {"gw.guardrail": "application", "client.net": "client"}
+"""Who can do something about a stage, where it is not the platform."""
+
+
+def owner_of(stage: str) -> str:
+    """Owner of a stage: client, application or platform."""
+    return OWNERS.get(stage, "platform")
+
+
 DRAWN = (
     GW_INGRESS, GW_AUTH, GW_RATELIMIT, GW_CACHE, GW_GUARDRAIL, GW_ROUTE, NET_DISPATCH, FE_PREPROCESS,
     FE_DISPATCH,

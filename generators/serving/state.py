@@ -25,7 +25,8 @@ REQUEST = np.dtype([
     # Drawn before the run.
     ("arrival_ns", "i8"), ("tenant", "i8"), ("prompt_tokens", "i8"), ("output_tokens", "i8"), ("hit_tokens",
     "i8"),
-    ("patience_ns", "i8"), ("fault_patience_ns", "i8"), ("read_ns", "i8"), ("fault_read_ns", "i8"),
+    ("up_ns", "i8"), ("down_ns", "i8"), ("patience_ns", "i8"), ("fault_patience_ns", "i8"), ("read_ns", "i8"),
+    ("fault_read_ns", "i8"),
     ("delay_ns", "i8"), ("error_draw", "f8"),
     ("route_draw", "f8"), ("route_draw_2", "f8"), ("pin_draw", "f8"), ("is_cache_hit",
     "b1"),

@@ -63,6 +63,8 @@ def _units(run: Run, other: Run, emission: Emission) -> list[dict[str, Any]]:
         unit["injected_ns"] = _named(run.injected_ns[row])
         unit["effect_ns"] = _named(parts[row].sum(axis=0) - other_parts[row].sum(axis=0))
         unit["without_fault_ns"] = {name: int(other_parts[row, number].sum()) for number, name in enumerate(WINDOWS)}
+        if run.values["emit.client_spans"]:
+            unit["client_net_ns"] = [int(run.requests[way][row]) for way in ("up_ns", "down_ns")]
         units.append(unit)
     return units
 

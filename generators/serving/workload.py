@@ -140,9 +140,17 @@ def _draw_clients(requests: np.ndarray, values: Values, *, seed: int) -> None:
     leaves = stream(seed, "aborts").random(count) < float(values["clients.abort_share"])
     requests["patience_ns"] = leaves * _patience_ns(values, "clients.patience_median_s", count, seed)
     requests["read_ns"] = _per_token_ns(float(values["clients.read_tokens_per_s"]))
+    _draw_client_network(requests, values, seed=seed)
     requests["route_draw"] = stream(seed, "route").random(count)
     requests["route_draw_2"] = stream(seed, "route.second").random(count)
     requests["is_cache_hit"] = stream(seed, "cache").random(count) < float(values["gateway.cache_hit_share"])
+
+
+def _draw_client_network(requests: np.ndarray, values: Values, *, seed: int) -> None:
+    """The way from the client to the gateway and back, each half of a round trip of its own."""
+    half_ms, sigma = float(values["clients.round_trip_ms"]) / 2, float(values["clients.round_trip_sigma"])
+    for way in ("up_ns", "down_ns"):
+        requests[way] = lognormal_ns(stream(seed, f"client.{way}"), requests.size, median_ms=half_ms, sigma=sigma)
 
 
 def _patience_ns(values: Values, median: str, count: int, seed: int) -> np.ndarray:

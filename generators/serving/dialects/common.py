@@ -27,6 +27,7 @@ from generators.spans import (
 
 MODEL_NAME = "llama-3.1-8b-instruct"
 GATEWAY_SCOPE = "gateway"
+CLIENT_SCOPE = "openai"
 GATEWAY = 0
 """The gateway's place in the list of resources; replica k stands at k + 1."""
 
@@ -75,6 +76,35 @@ def sketch(run: Run, *, seed: int, shows_stages: bool) -> Sketch:
     )  # fmt: skip
 
 
+def has_clients(run: Run) -> bool:
+    """Whether clients send spans."""
+    return bool(run.values["emit.client_spans"])
+
+
+def root_parents(plan: Sketch) -> np.ndarray:
+    """Parents of what is the outermost span at the gateway: the clients' spans, or none."""
+    count = plan.run.requests.size
+    return plan.ids("client", count) if has_clients(plan.run) else np.zeros(count, np.uint64)
+
+
+def client_group(plan: Sketch, resource: int) -> SpanGroup:
+    """One client span a request: from sending it to the last byte, in the GenAI conventions."""
+    requests = plan.run.requests
+    count, has_first = requests.size, requests["first_ns"] >= 0
+    return SpanGroup(
+        f"chat {MODEL_NAME}", CLIENT_SCOPE, CLIENT, np.full(count, resource), np.arange(count), root_parents(plan),
+        np.zeros(count, np.uint64), plan.origin_ns + requests["arrival_ns"] - requests["up_ns"],
+        plan.origin_ns + requests["close_ns"] + requests["down_ns"],
+        status=np.where(requests["status"] >= 400, ERROR, 0).astype(np.uint8),
+        attributes={
+            **plan.stage("client.net"), "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai",
+            "gen_ai.request.model": MODEL_NAME, "gen_ai.request.stream": True, "server.address": "api.example",
+            "error.type": Optional(requests["status"].astype("U").astype(object), requests["status"] >= 400),
+        },
+        events=(EventGroup("first_token", plan.origin_ns + requests["first_ns"] + requests["down_ns"], has_first),),
+    )  # fmt: skip
+
+
 def finished(plan: Sketch, groups: list[SpanGroup], engine: list[dict[str, Scalar]]) -> Emission:
     """The emission: gateway and engine resources, trace ids, and those groups that have spans.
 
@@ -82,7 +112,11 @@ def finished(plan: Sketch, groups: list[SpanGroup], engine: list[dict[str, Scala
     """
     count = plan.run.requests.size + starting_replicas(plan.run).size
     high = identifiers(plan.seed, "trace_ids.high", count)
-    whole = Emission((gateway_resource(), *engine), high, identifiers(plan.seed, "trace_ids.low", count), ())
+    resources = [gateway_resource(), *engine]
+    if has_clients(plan.run):
+        groups = [*groups, client_group(plan, len(resources))]
+        resources.append({"service.name": "assistant", "service.instance.id": "client-0", "host.name": "client-0"})
+    whole = Emission(tuple(resources), high, identifiers(plan.seed, "trace_ids.low", count), ())
     return whole.with_groups(groups)
 
 
@@ -165,8 +199,8 @@ def root_group(plan: Sketch) -> SpanGroup:
     return SpanGroup(
         "POST /v1/chat/completions", GATEWAY_SCOPE, SERVER, on_gateway(count), np.arange(count),
         plan.root_ids,
-        np.zeros(count, np.uint64), plan.origin_ns + requests["arrival_ns"],
-        plan.origin_ns + requests["close_ns"],
+        root_parents(plan), plan.origin_ns + requests["arrival_ns"],
+        plan.origin_ns + requests["close_ns"], is_parent_remote=has_clients(plan.run),
         status=np.where(requests["status"] >= 500, ERROR, 0).astype(np.uint8),
         attributes={
             **plan.stage("gw.ingress"), "http.request.method": "POST", "http.route": "/v1/chat/completions",

@@ -21,7 +21,9 @@ from generators.serving.dialects.common import (
     engine_resources,
     error_types,
     finished,
+    has_clients,
     on_gateway,
+    root_parents,
     sketch,
     startup_groups,
 )
@@ -61,10 +63,9 @@ def _root(plan: Sketch) -> SpanGroup:
     has_gaps = is_ok & (requests["output_tokens"] > 1)
     ids = request_ids(plan)
     return SpanGroup(
-        "http-request", SCOPE, SERVER, on_gateway(count), np.arange(count), plan.root_ids, np.zeros(count,
-        np.uint64),
+        "http-request", SCOPE, SERVER, on_gateway(count), np.arange(count), plan.root_ids, root_parents(plan),
         plan.origin_ns + requests["arrival_ns"], plan.origin_ns + requests["close_ns"],
-        status=np.where(requests["status"] >= 500, ERROR, 0).astype(np.uint8),
+        is_parent_remote=has_clients(plan.run), status=np.where(requests["status"] >= 500, ERROR, 0).astype(np.uint8),
         attributes={
             "method": "POST", "uri": "/v1/chat/completions", "version": "HTTP/1.1", "model": MODEL_NAME,
             "request_id": ids, "x_request_id": ids, "http.response.status_code": requests["status"],

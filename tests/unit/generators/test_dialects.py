@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from generators.serving import counters, dialects, stages
+from generators.serving.parameters import DIALECTS
 from generators.serving.simulation import Run
 from generators.serving.timeline import stage_ns
 from generators.spans import Emission, Optional, SpanGroup
@@ -189,3 +190,20 @@ def test_litellm_tells_the_time_to_the_first_chunk(short_run: Short) -> None:
     assert isinstance(column, Optional)
     start_ns = call.start_ns - 1767225600 * 10**9
     assert np.allclose(column.values, (run.requests["first_ns"] - start_ns) / 1e9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_clients_enclose_what_the_gateway_sees_by_their_way_to_it(short_run: Short, dialect: str) -> None:
+    """Half a round trip before the gateway's outermost span, half after it, the first token likewise."""
+    run = short_run("healthy", emit__dialect=dialect, emit__client_spans=True)
+    emission = dialects.emission(run, seed=1)
+    number = len(emission.resources) - 1
+    [client] = [group for group in emission.groups if (group.resource == number).all()]
+    [root] = [group for group in emission.groups if np.isin(group.parent_id, client.span_id).all()]
+    assert emission.resources[number]["service.name"] == "assistant"
+    assert not client.parent_id.any()
+    assert (root.start_ns - client.start_ns == run.requests["up_ns"]).all()
+    assert (client.end_ns - root.end_ns == run.requests["down_ns"]).all()
+    seen_ns = client.events[0].time_ns - run.requests["first_ns"] - 1767225600 * 10**9
+    assert (seen_ns[client.events[0].present] == run.requests["down_ns"][client.events[0].present]).all()
+    assert 15e6 < np.median(run.requests["up_ns"] + run.requests["down_ns"]) < 30e6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from generators import scenarios
+from generators.job.parameters import MODEL as JOB
 from generators.reference import PAGE, with_tables
 from generators.serving.parameters import DIALECTS, MODEL
 from generators.training.parameters import MODEL as TRAINING
@@ -19,7 +20,7 @@ def test_the_page_is_up_to_date() -> None:
 def test_the_page_names_every_scenario_parameter_and_dialect() -> None:
     """Nothing exists that is not explained."""
     page = PAGE.read_text(encoding="utf-8")
-    for name in (*scenarios.names(), *(parameter.name for parameter in (*MODEL, *TRAINING)), *DIALECTS):
+    for name in (*scenarios.names(), *(parameter.name for parameter in (*MODEL, *TRAINING, *JOB)), *DIALECTS):
         assert f"`{name}`" in page
 
 
