@@ -111,6 +111,12 @@ CHECKS = {
         "SELECT trace_id FROM spans GROUP BY trace_id HAVING count(*) = count(parent_span_id)",
     ),
     "duplicates": Check("records had been stored already", "FROM ingests WHERE duplicates > 0", warning_share=1.0),
+    "unbuilt_spans": Check(
+        "spans are in no unit yet: their units are being made, or that broke off, and the next `tracekit ingest` "
+        "or `tracekit serve` makes up for it",
+        "FROM ingests WHERE ingest_id > (SELECT coalesce(max(ingest_id), 0) FROM base.built_through)",
+        error_share=0.1,
+    ),
     "failed_files": Check(
         "files could not be read to the end", "FROM ingests WHERE error IS NOT NULL", warning_share=0.0
     ),

@@ -24,6 +24,7 @@ def _arrived(
             "INSERT INTO base.ingests VALUES (1, 'file', 'json', 1, 90, 0, 0, 0, $rejected, $error)",
             {"rejected": rejected, "error": error},
         )
+        cursor.execute("INSERT INTO base.built_through VALUES (1)")
         if rejected:
             cursor.execute(
                 "INSERT INTO base.ingest_rejects VALUES (1, 'rejected', $signal, 'time_zero', $count, 0, NULL)",

@@ -100,6 +100,21 @@ def test_spans_are_checked_for_impossible_times_and_missing_parents(database: Da
     assert _found(answer, "spans_without_unit")[1:] == (4, 4)
 
 
+@pytest.mark.parametrize(
+    ("built", "found"), [(None, ("error", 100, 100)), (1, ("error", 40, 100)), (2, ("ok", 0, 100))]
+)
+def test_spans_that_no_unit_was_made_of_yet_are_told(
+    database: Database, built: int | None, found: tuple[str, int, int]
+) -> None:
+    """An update that broke off, or is under way, must not look like the whole."""
+    with database.transaction() as cursor:
+        cursor.execute("INSERT INTO base.ingests VALUES (1, 'a', 'json', 1, 60, 0, 0, 0, 0, NULL)")
+        cursor.execute("INSERT INTO base.ingests VALUES (2, 'b', 'json', 1, 40, 5, 0, 0, 0, NULL)")
+        if built is not None:
+            cursor.execute("INSERT INTO base.built_through VALUES (?)", [built])
+    assert _found(quality(database), "unbuilt_spans") == found
+
+
 def test_refused_records_are_listed_by_reason(database: Database) -> None:
     """Every reason is a check of its own; notes are told apart from refusals."""
     with database.transaction() as cursor:
