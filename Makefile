@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench accuracy lint clean
 
 demo: .venv/ready
 	$(BIN)/tracekit demo
@@ -12,6 +12,9 @@ test: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python -m tests.benchmarks
+
+accuracy: .venv/ready
+	$(BIN)/python -m tests.accuracy
 
 lint: .venv/ready-lint
 	$(BIN)/ruff check .

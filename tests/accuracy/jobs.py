@@ -1,0 +1,174 @@
+"""The work of the suite in pieces that a process does alone; each gives rows of figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from generators import corruption, scenarios
+from generators.generate import prepare
+from generators.serving import state
+from tests.accuracy.grid import (
+    CHANGES,
+    DAMAGED,
+    DEFECTS,
+    DELAYS,
+    DIALECTS,
+    FAULTS,
+    FULL,
+    METRICS,
+    REFUSALS,
+    SHORT,
+    TRAINING,
+    Asked,
+)  # fmt: skip
+from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
+from tests.accuracy.scores import QUESTIONS, said, scored
+from tracekit.analysis import quality, stragglers, tail
+from tracekit.store import Database
+
+Rows = list[dict[str, Any]]
+HEALTHY_WINDOWS = 40
+"""Windows of the long healthy run that are asked about, each against all the time before the first of them."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece of work and the table that its rows belong to."""
+
+    table: str
+    work: Callable[[], Rows]
+
+    def __call__(self) -> tuple[str, Rows]:
+        """Do the work."""
+        return self.table, self.work()
+
+
+def jobs(seeds: tuple[int, ...]) -> list[Job]:
+    """All the work of the full suite, the longest pieces first."""
+    return [
+        Job("healthy", partial(healthy_windows, seed=seeds[0], layout=FULL)),
+        *(Job("defects", partial(asked, one, seed=seeds[0], defects=tuple(DEFECTS))) for one in DAMAGED),
+        Job("quality", partial(defects_told, seed=seeds[0])),
+        *(Job("faults", partial(asked, one, seed=seed)) for seed in seeds for one in FAULTS),
+        *(Job("changes", partial(changed, name, seed=seed)) for seed in (*seeds, *_more(seeds)) for name in CHANGES),
+        *(Job("delays", partial(asked, one, seed=seeds[-1])) for one in DELAYS),
+        *(Job("dialects", partial(asked, one, seed=seeds[-1], dialect=name)) for name in DIALECTS for one in DAMAGED),
+        *(Job("refusals", partial(refused, name, seed=seeds[0])) for name in REFUSALS),
+        *(Job("stragglers", partial(straggling, name, seed=seed)) for name in TRAINING for seed in seeds),
+    ]
+
+
+def _more(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """As many further seeds of the same half."""
+    return tuple(seed + 10 for seed in seeds)
+
+
+def asked(
+    one: Asked, *, seed: int, defects: Iterable[str] = ("clean",), layout: Layout = FULL, dialect: str = "tracekit"
+) -> Rows:
+    """A fault under defects, one at a time: the run is simulated once, its spans are damaged each time anew."""
+    played = play(one.scenario, seed=seed, layout=layout, overrides={**one.overrides, "emit.dialect": dialect})
+    rows = []
+    for defect in defects:
+        emission, _ = damaged(played, DEFECTS[defect])
+        with stored(emission) as database:
+            found = scored(played, emission, database, one.metric)
+        label = {"label": one.label, "seed": seed, "defect": defect, "dialect": dialect}
+        rows += [label | row for row in found]
+    return rows
+
+
+def healthy_windows(*, seed: int, layout: Layout, windows: int = HEALTHY_WINDOWS) -> Rows:
+    """Windows of a healthy run, each asked about like a fault's."""
+    whole = Layout(layout.baseline_s, layout.window_s * windows)
+    played = play("healthy", seed=seed, layout=whole, overrides={})
+    start_ns = int(played.values["run.start_unix_s"]) * NS_PER_S
+    _, before = played.conditions()
+    first_ns = start_ns + round((WARM_UP_S + layout.baseline_s) * NS_PER_S)
+    length_ns = round(layout.window_s * NS_PER_S)
+    rows = []
+    with stored(played.emission) as database:
+        for number in range(windows):
+            window = between(first_ns + number * length_ns, first_ns + (number + 1) * length_ns)
+            rows += [{"label": "healthy", "seed": seed, **row} for row in _alarms(database, window, before)]
+    return rows
+
+
+def changed(scenario: str, *, seed: int, layout: Layout = FULL) -> Rows:
+    """A change of load or mix without fault, asked about by every metric."""
+    played = play(scenario, seed=seed, layout=layout, overrides={})
+    with stored(played.emission) as database:
+        return [{"label": scenario, "seed": seed, **row} for row in _alarms(database, *played.conditions())]
+
+
+def _alarms(database: Database, window: str, before: str) -> Rows:
+    return [
+        {"question": name, "metric": metric}
+        | said(answer)
+        | {"held": _zeros_held(answer.stages), "intervals": _bounded(answer.stages)}
+        for metric in METRICS
+        for name, quantile in QUESTIONS.items()
+        for answer in [tail(database, metric, quantile=quantile, where=window, baseline=before)]
+    ]
+
+
+def _bounded(frame: pl.DataFrame) -> int:
+    return frame.filter(pl.col("high_ns") > pl.col("low_ns")).height
+
+
+def _zeros_held(frame: pl.DataFrame) -> int:
+    """Intervals that hold zero, which is the effect where nothing was changed."""
+    return frame.filter((pl.col("high_ns") > pl.col("low_ns")) & pl.lit(0).is_between("low_ns", "high_ns")).height
+
+
+def refused(scenario: str, *, seed: int, layout: Layout = FULL) -> Rows:
+    """A fault that ends requests: outcomes against the truth, and whether anybody is blamed for slowness."""
+    played = play(scenario, seed=seed, layout=layout, overrides={})
+    known = Counter(state.OUTCOMES[code] for code in played.run.requests["outcome"].tolist())
+    with stored(played.emission) as database:
+        told = Counter(database.sql("SELECT outcome FROM units")["outcome"].to_list())
+        found = _alarms(database, *played.conditions())
+    wrong = sum(((told - known) + (known - told)).values()) // 2
+    return [{"label": scenario, "seed": seed, "outcomes_wrong": wrong, **row} for row in found]
+
+
+def straggling(scenario: str, *, seed: int) -> Rows:
+    """A training run: the ranks and stages that are named against those that were slowed down."""
+    chosen = scenarios.load(scenario)
+    model, values = prepare(chosen, overrides={"run.steps": 32, "fault.first_step": 12, "fault.steps": 12})
+    emission, truth = model.run(values, seed=seed)
+    emission, _ = corruption.apply(emission, values, seed=seed)
+    with stored(emission) as database:
+        answer = stragglers(database)
+    wanted = {(rank, stage) for one in truth["culprits"] for rank in one["ranks"] for stage in one["stages"]}
+    named = set(answer.culprits.select("rank", "stage").iter_rows())
+    return [
+        {
+            "label": scenario,
+            "seed": seed,
+            "wanted": len(wanted),
+            "named": len(named),
+            "right": len(wanted & named),
+            "is_exact": named == wanted,
+        }
+    ]
+
+
+def defects_told(*, seed: int, layout: Layout = SHORT) -> Rows:
+    """What `quality` says of each defect alone: its verdict and the checks that are more than a note."""
+    played = play("healthy", seed=seed, layout=layout, overrides={})
+    rows = []
+    for defect, values in DEFECTS.items():
+        emission, done = damaged(played, values)
+        with stored(emission) as database:
+            answer = quality(database)
+        loud = answer.checks.filter(pl.col("severity").is_in(["warning", "error"]))["check"].to_list()
+        counts = {check: count for check, count in answer.checks.select("check", "count").iter_rows() if count}
+        rows.append({"defect": defect, "verdict": answer.verdict, "checks": loud, "counts": counts, "done": done})
+    return rows
