@@ -52,7 +52,7 @@ def with_counters(emission: Emission, run: Run) -> Emission:
     traffic = _traffic(run)
     series = [one for rank in range(run.mesh.count) for one in _accelerator_series(run, rank, traffic)]
     series += [one for host in range(len(hosts)) for one in _host_series(run, host, first_host + host, traffic)]
-    return replace(emission, resources=(*emission.resources, *hosts), series=tuple([*series, *_job_series(run)]))
+    return replace(emission, resources=(*emission.resources, *hosts), series=(*series, *_job_series(run)))
 
 
 def _times_ns(run: Run) -> np.ndarray:
@@ -114,11 +114,13 @@ def _share(begun: np.ndarray, ended: np.ndarray, times_ns: np.ndarray) -> np.nda
 
 def _active(run: Run, rank: int, times_ns: np.ndarray) -> np.ndarray:
     """Share of the time in which the rank computed."""
-    log, at = run.log, run.log.instants
+    done, at = run.log.operations, run.log.instants
     pairs = [
-        (log.copied, log.computed), (log.dispatched, log.routed), (at[:, [state.NORMED]], at[:, [state.OPTIMIZED]]),
+        (done["copied"], done["computed"]),
+        (done["dispatched"], done["routed"]),
+        (at[:, [state.NORMED]], at[:, [state.OPTIMIZED]]),
         (at[:, [state.GATHERED]], at[:, [state.EVALUATED]]),
-    ]  # fmt: skip
+    ]
     begun, ended = (np.concatenate([pair[end][:, :, rank].ravel() for pair in pairs]) for end in (0, 1))
     return _share(begun, ended, times_ns)
 
@@ -137,10 +139,10 @@ def _traffic(run: Run) -> Traffic:
     at, reduces = log.instants, reduces_with(run.values)
     gathers = bool(run.values["gradients.sharded"])
     rings = [
-        (mesh.tensor_groups, log.ended, "all_reduce", size["tensor"]),
-        (mesh.expert_groups, log.dispatched, "all_to_all", size["expert"]),
-        (mesh.expert_groups, log.combined, "all_to_all", size["expert"]),
-        (mesh.data_groups, log.bucket_ended, reduces, size["bucket"]),
+        (mesh.tensor_groups, log.operations["ended"], "all_reduce", size["tensor"]),
+        (mesh.expert_groups, log.operations["dispatched"], "all_to_all", size["expert"]),
+        (mesh.expert_groups, log.operations["combined"], "all_to_all", size["expert"]),
+        (mesh.data_groups, log.buckets["ended"], reduces, size["bucket"]),
         (mesh.data_groups, at[:, [state.GATHERED]], "all_gather", gathers * size["gather"]),
     ]
     parts = [_ring_traffic(run, *ring) for ring in rings] + [_message_traffic(run, size["input"])]
@@ -165,10 +167,12 @@ def _message_traffic(run: Run, size: float) -> Traffic:
     source, direction = (part[mesh.stage].T for part in (run.schedule.source[:, :, 0], run.schedule.program[:, :, 0]))
     sender = senders(mesh)[direction, np.arange(mesh.count)]
     is_across = mesh.host[sender] != mesh.host
-    shape = log.arrived.shape
+    shape = log.operations["arrived"].shape
     sent = np.broadcast_to(np.where(source != NO_INPUT, round(size), 0), shape)
     flat = (-1, mesh.count)
-    return Traffic(log.arrived.reshape(flat), sent.reshape(flat), np.broadcast_to(is_across, shape).reshape(flat))
+    return Traffic(
+        log.operations["arrived"].reshape(flat), sent.reshape(flat), np.broadcast_to(is_across, shape).reshape(flat)
+    )
 
 
 def _sent(traffic: Traffic, ranks: list[int], times_ns: np.ndarray, *, is_across: bool) -> np.ndarray:
@@ -187,11 +191,11 @@ def _until(at_ns: np.ndarray, amounts: np.ndarray, times_ns: np.ndarray) -> np.n
 
 def _host_series(run: Run, host: int, resource: int, traffic: Traffic) -> list[Series]:
     times_ns, ranks = _times_ns(run), np.flatnonzero(run.mesh.host == host).tolist()
-    at, saves = run.log.instants[:, :, ranks], run.draws.saves
+    at, saves = run.log.instants[:, :, ranks], run.draws.calendar["saves"]
     loaded, loads = at[:, state.LOADED], run.plan.loads[ranks]
     read = np.broadcast_to(loads * round(real(run.values, "data.batch_mb") * MEGABYTE), loaded.shape)
     written = np.full(at[saves][:, state.WRITE_ENDED].shape, round(saved_bytes(run.values, run.mesh)))
-    made_ns = run.draws.decode_ns[:, ranks] * run.strikes.loader[:, ranks] * loads
+    made_ns = run.draws.ranks["decode_ns"][:, ranks] * run.strikes.ranks["loader"][:, ranks] * loads
     busy = np.diff(_until(loaded.ravel(), made_ns.ravel(), times_ns), prepend=0.0)
     cores_ns = np.diff(times_ns, prepend=0) * LOADER_CORES * len(ranks)
     network = _sent(traffic, ranks, times_ns, is_across=True)
@@ -213,7 +217,7 @@ def _job_series(run: Run) -> list[Series]:
     times_ns, ended = _times_ns(run), run.log.instants[:, state.FINISHED, 0]
     counted = [
         ("training.steps", "{step}", np.ones(ended.size, np.int64)),
-        ("training.steps.skipped", "{step}", run.draws.is_overflow.astype(np.int64)),
+        ("training.steps.skipped", "{step}", run.draws.calendar["is_overflow"].astype(np.int64)),
     ]
     return [
         _series(run, name, unit, "sum", TRAINER, 0, _until(ended, amounts, times_ns), {})

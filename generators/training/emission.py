@@ -7,7 +7,6 @@ Whoever came last is left to the reader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,7 @@ SCOPE = "trainer"
 DIRECTIONS = ("forward", "backward")
 WORLD_COLLECTIVES = 3
 
-Values = Mapping[str, Scalar | np.ndarray]
+Values = dict[str, Scalar | np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Sketch:
 
 def emission(run: Run, *, seed: int) -> Emission:
     """The run's spans; rank r is resource r."""
-    count, ranks = run.draws.change.size, run.mesh.count
+    count, ranks = run.draws.calendar.size, run.mesh.count
     roots = identifiers(seed, "span_ids.step", count * ranks).reshape(count, ranks)
     plan = Sketch(run, seed, number(run.values, "run.start_unix_s") * NS_PER_S, roots)
     high, low = (identifiers(seed, f"trace_ids.{half}", count) for half in ("high", "low"))
@@ -77,7 +76,8 @@ def rank_resources(run: Run) -> list[dict[str, Scalar]]:
             "service.name": "trainer", "service.instance.id": f"{job}-{rank}", "host.name": host_name(mesh.host[rank]),
             "tracekit.job.id": job, "tracekit.attempt": 0, "tracekit.rank": rank, "tracekit.world_size": mesh.count,
             "tracekit.parallel.dp": int(mesh.replica[rank]), "tracekit.parallel.tp": int(mesh.shard[rank]),
-            "tracekit.parallel.pp": int(mesh.stage[rank]), "tracekit.parallel.ep": int(mesh.replica[rank] % mesh.expert),
+            "tracekit.parallel.pp": int(mesh.stage[rank]),
+            "tracekit.parallel.ep": int(mesh.replica[rank] % mesh.expert),
             "hw.id": accelerator(run, rank), "hw.type": "gpu",
         }
         for rank in range(mesh.count)
@@ -100,7 +100,7 @@ def _step(plan: Sketch) -> SpanGroup:
     shape = plan.root_ids.shape
     begun, ended = instants[:, state.STARTED].ravel(), instants[:, state.FINISHED].ravel()
     step, rank = (index.ravel() for index in np.indices(shape))
-    overflow = plan.run.draws.is_overflow[step]
+    overflow = plan.run.draws.calendar["is_overflow"][step]
     return SpanGroup(
         "step", SCOPE, INTERNAL, rank, step, plan.root_ids.ravel(), np.zeros(step.size, np.uint64),
         plan.origin_ns + begun, plan.origin_ns + ended,
@@ -118,14 +118,22 @@ def _by_rank(run: Run, axis: int) -> np.ndarray:
 
 def _operations(plan: Sketch) -> list[SpanGroup]:
     """Copies, forwards and backwards of micro-batches, and the part of them inside experts."""
-    run, log = plan.run, plan.run.log
-    direction, micro_batch = _by_rank(run, 0), {"tracekit.microbatch": _by_rank(run, 2)}
-    groups = [plan.group("copy", "copy", log.begun, log.copied, attributes=micro_batch)]
+    run, done = plan.run, plan.run.log.operations
+    direction = _by_rank(run, 0)
+    micro_batch: Values = {"tracekit.microbatch": _by_rank(run, 2)}
+    groups = [plan.group("copy", "copy", done["begun"], done["copied"], attributes=micro_batch)]
     for number_of, name in enumerate(DIRECTIONS):
         mine = direction == number_of
         groups += [
-            plan.group(name, name, log.copied, log.computed, present=mine, attributes=micro_batch),
-            plan.group(f"{name} experts", name, log.dispatched, log.routed, present=mine, attributes=micro_batch),
+            plan.group(name, name, done["copied"], done["computed"], present=mine, attributes=micro_batch),
+            plan.group(
+                f"{name} experts",
+                name,
+                done["dispatched"],
+                done["routed"],
+                present=mine,
+                attributes=micro_batch,
+            ),
         ]
     return groups
 
@@ -153,20 +161,21 @@ def group_names(run: Run) -> dict[str, np.ndarray]:
 
 def _transfers(plan: Sketch) -> list[SpanGroup]:
     """Collectives and messages of each micro-batch."""
-    run, log, names = plan.run, plan.run.log, group_names(plan.run)
-    places = log.ended.shape[1]
+    run, done, names = plan.run, plan.run.log.operations, group_names(plan.run)
+    places = done["ended"].shape[1]
     seq = (run.steps[:, None] * places + np.arange(places))[:, :, None]
     size = _sizes(run)
-    whole = {"tracekit.microbatch": _by_rank(run, 2)}
+    whole: Values = {"tracekit.microbatch": _by_rank(run, 2)}
 
     def experts(turn: int) -> Values:
         """Dispatch or combine."""
         return whole | _collective("all_to_all", names["expert"], 2 * seq + turn, size["expert"])
 
     return [
-        plan.group("all_to_all", "collective", log.computed, log.dispatched, attributes=experts(0), key="dispatch"),
-        plan.group("all_to_all", "collective", log.routed, log.combined, attributes=experts(1), key="combine"),
-        plan.group("all_reduce", "collective", log.combined, log.ended, key="tensor",
+        plan.group("all_to_all", "collective", done["computed"], done["dispatched"], key="dispatch",
+                   attributes=experts(0)),
+        plan.group("all_to_all", "collective", done["routed"], done["combined"], key="combine", attributes=experts(1)),
+        plan.group("all_reduce", "collective", done["combined"], done["ended"], key="tensor",
                    attributes=whole | _collective("all_reduce", names["tensor"], seq, size["tensor"])),
         *_messages(plan, size["input"]),
     ]  # fmt: skip
@@ -175,7 +184,7 @@ def _transfers(plan: Sketch) -> list[SpanGroup]:
 def _sizes(run: Run) -> dict[str, np.ndarray]:
     """Bytes of each micro-batch's transfers by step, place and rank."""
     replica, batch = run.mesh.replica, _by_rank(run, 2)
-    tokens = run.draws.tokens[:, replica, batch] * run.draws.change[:, None, None]
+    tokens = run.draws.tokens[:, replica, batch] * run.draws.calendar["change"][:, None, None]
     plain = transfer_bytes(run.values, run.mesh)
     group = tokens.reshape(*tokens.shape[:2], run.mesh.pipeline, -1, run.mesh.expert, run.mesh.tensor)
     largest = np.broadcast_to(group.max(axis=4, keepdims=True), group.shape).reshape(tokens.shape)
@@ -185,32 +194,32 @@ def _sizes(run: Run) -> dict[str, np.ndarray]:
 
 def _messages(plan: Sketch, size: np.ndarray) -> list[SpanGroup]:
     """Both ends of the messages between pipeline stages."""
-    run, log, mesh = plan.run, plan.run.log, plan.run.mesh
-    direction, places = _by_rank(run, 0), log.ended.shape[1]
+    run, done, mesh = plan.run, plan.run.log.operations, plan.run.mesh
+    direction, places = _by_rank(run, 0), done["ended"].shape[1]
     source = run.schedule.source[mesh.stage].transpose(1, 0, 2)
     sender = senders(mesh)[direction, np.arange(mesh.count)]
     is_sent = source[:, :, 0] != NO_INPUT
-    sent = log.ended[:, np.where(is_sent, source[:, :, 1], 0), sender]
+    sent = done["ended"][:, np.where(is_sent, source[:, :, 1], 0), sender]
     seq = run.steps[:, None, None] * places + run.schedule.sequence[mesh.stage].T
     pairs = np.array([[f"{way}.{a}-{b}" for b, a in enumerate(row)]
                       for way, row in zip(DIRECTIONS, senders(mesh), strict=True)], object)  # fmt: skip
-    told = {"tracekit.microbatch": _by_rank(run, 2)}
+    told: Values = {"tracekit.microbatch": _by_rank(run, 2)}
     told |= _collective("send_recv", pairs[direction, np.arange(mesh.count)], seq, size)
-    moved = (log.arrived > sent) & is_sent
+    moved = (done["arrived"] > sent) & is_sent
     return [
-        plan.group("recv", "collective", log.posted, log.arrived, present=moved, attributes=told),
-        plan.group("send", "collective", sent, log.arrived, present=moved, rank=sender, attributes=told),
+        plan.group("recv", "collective", done["posted"], done["arrived"], present=moved, attributes=told),
+        plan.group("send", "collective", sent, done["arrived"], present=moved, rank=sender, attributes=told),
     ]
 
 
 def _buckets(plan: Sketch) -> list[SpanGroup]:
     """Gradients, a bucket at a time."""
     run, log = plan.run, plan.run.log
-    count = log.bucket_begun.shape[1]
+    count = log.buckets["begun"].shape[1]
     seq = (run.steps[:, None] * count + np.arange(count))[:, :, None]
     size = round(transfer_bytes(run.values, run.mesh)["bucket"])
     told = _collective(reduces_with(run.values), group_names(run)["data"], seq, size)
-    begun, ended = log.bucket_begun, log.bucket_ended
+    begun, ended = log.buckets["begun"], log.buckets["ended"]
     is_shared = run.mesh.data > 1
     return [
         plan.group(
@@ -237,7 +246,8 @@ def _step_parts(plan: Sketch) -> list[SpanGroup]:
         plan.group("optimizer", "optimizer", at[state.NORMED], at[state.OPTIMIZED]),
         plan.group("all_gather", "collective", at[state.OPTIMIZED], at[state.GATHERED], attributes=gather),
         plan.group("evaluate", "custom", at[state.GATHERED], at[state.EVALUATED]),
-        plan.group("all_reduce", "collective", at[state.EVALUATED], at[state.AGREED], attributes=agree(1), key="result"),
+        plan.group("all_reduce", "collective", at[state.EVALUATED], at[state.AGREED], attributes=agree(1),
+                   key="result"),
         plan.group("checkpoint_save", "checkpoint_save", at[state.AGREED], at[state.SAVED]),
         plan.group("all_reduce", "collective", at[state.SAVED], at[state.FINISHED], attributes=agree(2), key="barrier"),
         plan.group("checkpoint_write", "checkpoint_save", at[state.WRITE_BEGUN], at[state.WRITE_ENDED],

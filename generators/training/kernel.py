@@ -15,7 +15,6 @@ from numba import njit
 
 from generators.serving.compiled import compiled
 from generators.training import stages, state
-from generators.training.links import Cost
 from generators.training.schedule import FORWARD, NO_INPUT
 from generators.training.state import NONE, World
 
@@ -49,12 +48,13 @@ def wait(world: World, step: int, rank: int, until_ns: int, ideal_ns: int, culpr
 
 
 @compiled
-def transfer_ns(cost: Cost, at: int, group: int, size: float, luck: float, is_struck: bool) -> tuple[int, int]:
+def transfer_ns(cost: np.ndarray, at: int, group: int, size: float, luck: float, is_struck: bool) -> tuple[int, int]:
     """How long a transfer takes, and how much of it is the fault's."""
-    plain = round((cost.latency_ns[at, group] + cost.bytes_ns[at, group] * size) * luck)
+    row = cost[at, group]
+    plain = round((row.latency_ns + row.bytes_ns * size) * luck)
     if not is_struck:
         return plain, 0
-    struck = round((cost.latency_ns[at, group] + cost.struck_ns[at, group] * size) * luck)
+    struck = round((row.latency_ns + row.struck_ns * size) * luck)
     return struck, struck - plain
 
 
@@ -82,7 +82,7 @@ def meet(world: World, step: int, members: np.ndarray, length_ns: int, injected_
 
 @compiled
 def meet_groups(
-    world: World, step: int, at: int, batch: int, groups: np.ndarray, cost: Cost, luck: np.ndarray,
+    world: World, step: int, at: int, batch: int, groups: np.ndarray, cost: np.ndarray, luck: np.ndarray,
     no_wait: np.ndarray,
 ) -> None:  # fmt: skip
     """One collective in every group of a pipeline stage; its bytes grow with the micro-batch's tokens."""
@@ -99,17 +99,17 @@ def meet_groups(
 @compiled
 def tokens_of(world: World, step: int, rank: int, batch: int) -> float:
     """Tokens of a rank's micro-batch as a multiple of the planned ones."""
-    return world.draws.tokens[step, world.plan.replica[rank], batch] * world.draws.change[step]
+    return world.draws.tokens[step, world.plan.replica[rank], batch] * world.draws.calendar[step].change
 
 
 @compiled
 def load_batch(world: World, step: int, rank: int) -> None:
     """Take the next batch from the loader, whose workers run ahead as far as there is room."""
-    plan, draws, strikes, clock = world.plan, world.draws, world.strikes, world.clock
+    plan, clock = world.plan, world.clock
+    luck, strike = world.draws.ranks[step, rank], world.strikes.ranks[step, rank]
     worker, place = step % plan.workers, step % plan.depth
-    usual_ns = round(draws.read_ns[step, rank] + draws.decode_ns[step, rank])
-    read_ns = draws.read_ns[step, rank] * strikes.storage[step, rank]
-    made_ns = round((read_ns + draws.decode_ns[step, rank]) * strikes.loader[step, rank])
+    usual_ns = round(luck.read_ns + luck.decode_ns)
+    made_ns = round((luck.read_ns * strike.storage + luck.decode_ns) * strike.loader)
     ready_ns = max(clock.worker_free[rank, worker], clock.taken[rank, place]) + made_ns
     stall_ns = max(ready_ns - clock.now[rank], 0)
     clock.worker_free[rank, worker] = ready_ns
@@ -128,9 +128,9 @@ def begin_step(world: World, step: int) -> None:
         if plan.loads[rank]:
             load_batch(world, step, rank)
         instants[step, state.LOADED, rank] = clock.now[rank]
-        extra_ns = world.strikes.pause_ns[step, rank]
+        extra_ns = world.strikes.ranks[step, rank].pause_ns
         world.log.injected_ns[step, rank, stages.HOST_BOUND] += extra_ns
-        spend(world, step, rank, stages.HOST_BOUND, extra_ns + plan.pause_ns * world.draws.pauses[step])
+        spend(world, step, rank, stages.HOST_BOUND, extra_ns + plan.pause_ns * world.draws.calendar[step].pauses)
         instants[step, state.RESUMED, rank] = clock.now[rank]
 
 
@@ -139,20 +139,20 @@ def receive(world: World, step: int, stage: int, k: int, rank: int) -> None:
     """Wait until the input of an operation is there: the sender is done, the receive is posted, the bytes moved."""
     plan, log, clock = world.plan, world.log, world.clock
     origin, origin_k = plan.source[stage, k]
-    log.posted[step, k, rank] = clock.posted[rank]
+    log.operations[step, k, rank].posted = clock.posted[rank]
     if origin == NO_INPUT:
-        log.arrived[step, k, rank] = NONE
+        log.operations[step, k, rank].arrived = NONE
         return
     sender = rank + (origin - stage) * plan.data_groups.shape[1] * plan.data_groups.shape[2]
-    sent_ns = max(log.ended[step, origin_k, sender], clock.posted[rank])
+    sent_ns = max(log.operations[step, origin_k, sender].ended, clock.posted[rank])
     size = tokens_of(world, step, rank, plan.program[stage, k, 2])
     length_ns, extra_ns = transfer_ns(
-        plan.input_cost, plan.program[stage, k, 0], rank, size, world.draws.input[step, k, rank],
+        plan.input_cost, plan.program[stage, k, 0], rank, size, world.draws.operations[step, k, rank].input,
         world.strikes.is_struck[step],
     )  # fmt: skip
-    log.arrived[step, k, rank] = sent_ns + length_ns
-    log.waited[step, k, rank] = max(sent_ns + length_ns - clock.now[rank], 0)
-    ideal_ns = round(world.ideal.input[k, rank] * world.draws.change[step])
+    log.operations[step, k, rank].arrived = sent_ns + length_ns
+    log.operations[step, k, rank].waited = max(sent_ns + length_ns - clock.now[rank], 0)
+    ideal_ns = round(world.ideal.input[k, rank] * world.draws.calendar[step].change)
     wait(world, step, rank, sent_ns, ideal_ns, sender)
     exposed_ns = max(sent_ns + length_ns - clock.now[rank], 0)
     log.injected_ns[step, rank, stages.EXPOSED_COMM] += min(exposed_ns, extra_ns)
@@ -165,18 +165,18 @@ def compute(world: World, step: int, stage: int, k: int, rank: int) -> None:
     plan, log, clock, strikes = world.plan, world.log, world.clock, world.strikes
     direction, chunk, batch = plan.program[stage, k]
     clock.posted[rank] = clock.now[rank]
-    log.injected_ns[step, rank, stages.LAUNCH] += strikes.launch_ns[step, rank]
-    spend(world, step, rank, stages.LAUNCH, plan.launch_ns + strikes.launch_ns[step, rank])
-    log.begun[step, k, rank] = clock.now[rank]
+    log.injected_ns[step, rank, stages.LAUNCH] += strikes.ranks[step, rank].launch_ns
+    spend(world, step, rank, stages.LAUNCH, plan.launch_ns + strikes.ranks[step, rank].launch_ns)
+    log.operations[step, k, rank].begun = clock.now[rank]
     tokens = tokens_of(world, step, rank, batch)
     if direction == FORWARD and stage == 0 and chunk == 0:
-        work(world, step, rank, stages.COPY, plan.copy_ns * tokens, strikes.copy[step, rank])
-    log.copied[step, k, rank] = clock.now[rank]
-    planned_ns = plan.compute_ns[direction, rank] * tokens
+        work(world, step, rank, stages.COPY, plan.copy_ns * tokens, strikes.ranks[step, rank].copy)
+    log.operations[step, k, rank].copied = clock.now[rank]
+    planned_ns = plan.work[direction, rank].compute_ns * tokens
     log.planned_ns[step, rank] += round(planned_ns)
-    luck = world.draws.compute[step, k, rank]
-    work(world, step, rank, stages.COMPUTE, planned_ns * luck, strikes.compute[step, rank])
-    log.computed[step, k, rank] = clock.now[rank]
+    luck = world.draws.operations[step, k, rank].compute
+    work(world, step, rank, stages.COMPUTE, planned_ns * luck, strikes.ranks[step, rank].compute)
+    log.operations[step, k, rank].computed = clock.now[rank]
 
 
 @compiled
@@ -186,13 +186,13 @@ def run_experts(world: World, step: int, stage: int, k: int, first: int, last: i
     direction, _, batch = plan.program[stage, k]
     groups, cost, luck = plan.expert_groups, plan.expert_cost, draws.expert[step, stage, k]
     meet_groups(world, step, stage, batch, groups, cost, luck[0], no_wait)
-    log.dispatched[step, k, first:last] = world.clock.now[first:last]
     for rank in range(first, last):
-        planned_ns = plan.expert_ns[direction, rank] * tokens_of(world, step, rank, batch)
+        log.operations[step, k, rank].dispatched = world.clock.now[rank]
+        planned_ns = plan.work[direction, rank].expert_ns * tokens_of(world, step, rank, batch)
         log.planned_ns[step, rank] += round(planned_ns)
-        factor = world.strikes.compute[step, rank] * world.strikes.experts[step, rank]
-        work(world, step, rank, stages.COMPUTE, planned_ns * draws.compute[step, k, rank], factor)
-    log.routed[step, k, first:last] = world.clock.now[first:last]
+        factor = world.strikes.ranks[step, rank].compute * world.strikes.ranks[step, rank].experts
+        work(world, step, rank, stages.COMPUTE, planned_ns * draws.operations[step, k, rank].compute, factor)
+        log.operations[step, k, rank].routed = world.clock.now[rank]
     meet_groups(world, step, stage, batch, groups, cost, luck[1], no_wait)
 
 
@@ -205,36 +205,38 @@ def run_operation(world: World, step: int, stage: int, k: int, no_wait: np.ndarr
     for rank in range(first, last):
         receive(world, step, stage, k, rank)
         compute(world, step, stage, k, rank)
-    log.dispatched[step, k, first:last] = now[first:last]
-    log.routed[step, k, first:last] = now[first:last]
+        log.operations[step, k, rank].dispatched = log.operations[step, k, rank].routed = now[rank]
     if plan.expert_groups.shape[2] > 1:
         run_experts(world, step, stage, k, first, last, no_wait)
-    log.combined[step, k, first:last] = now[first:last]
+    for rank in range(first, last):
+        log.operations[step, k, rank].combined = now[rank]
     if plan.tensor_groups.shape[2] > 1:
         luck = world.draws.tensor[step, stage, k]
         batch = plan.program[stage, k, 2]
         meet_groups(world, step, stage, batch, plan.tensor_groups, plan.tensor_cost, luck, no_wait)
-    log.ended[step, k, first:last] = now[first:last]
+    for rank in range(first, last):
+        log.operations[step, k, rank].ended = now[rank]
 
 
 @compiled
 def reduce_bucket(world: World, step: int, stage: int, group: int, bucket: int) -> tuple[int, int, int]:
     """Reduce one bucket of gradients in one group: who came last, when, how long it took."""
     plan, log = world.plan, world.log
-    members, last = plan.data_groups[stage, group], log.ended.shape[1] - 1
-    buckets = log.bucket_begun.shape[1]
+    members, last = plan.data_groups[stage, group], log.operations.shape[1] - 1
+    buckets, culprit = log.buckets.shape[1], members[0]
     for rank in members:
-        begun_ns = log.begun[step, last, rank]
-        ready_ns = begun_ns + (bucket + 1) * (log.ended[step, last, rank] - begun_ns) // buckets
+        begun_ns = log.operations[step, last, rank].begun
+        ready_ns = begun_ns + (bucket + 1) * (log.operations[step, last, rank].ended - begun_ns) // buckets
         if bucket > 0:
-            ready_ns = max(ready_ns, log.bucket_ended[step, bucket - 1, rank])
-        log.bucket_begun[step, bucket, rank] = ready_ns
-    culprit = last_of(members, log.bucket_begun[step, bucket])
+            ready_ns = max(ready_ns, log.buckets[step, bucket - 1, rank].ended)
+        log.buckets[step, bucket, rank].begun = ready_ns
+        if ready_ns > log.buckets[step, bucket, culprit].begun:
+            culprit = rank
     luck = world.draws.bucket[step, stage, bucket, group]
     length_ns, extra_ns = transfer_ns(plan.bucket_cost, stage, group, 1.0, luck, world.strikes.is_struck[step])
-    end_ns = log.bucket_begun[step, bucket, culprit] + length_ns
+    end_ns = log.buckets[step, bucket, culprit].begun + length_ns
     for rank in members:
-        log.bucket_ended[step, bucket, rank] = end_ns
+        log.buckets[step, bucket, rank].ended = end_ns
     return culprit, end_ns - length_ns, extra_ns
 
 
@@ -244,11 +246,11 @@ def reduce_gradients(world: World, step: int) -> None:
     plan, log, clock = world.plan, world.log, world.clock
     for stage in range(plan.data_groups.shape[0]):
         for group in range(plan.data_groups.shape[1]):
-            for bucket in range(log.bucket_begun.shape[1]):
+            for bucket in range(log.buckets.shape[1]):
                 culprit, start_ns, extra_ns = reduce_bucket(world, step, stage, group, bucket)
                 for rank in plan.data_groups[stage, group]:
                     wait(world, step, rank, start_ns, 0, culprit)
-                    exposed_ns = max(log.bucket_ended[step, bucket, rank] - clock.now[rank], 0)
+                    exposed_ns = max(log.buckets[step, bucket, rank].ended - clock.now[rank], 0)
                     log.injected_ns[step, rank, stages.EXPOSED_COMM] += min(exposed_ns, extra_ns)
                     spend(world, step, rank, stages.EXPOSED_COMM, exposed_ns)
 
@@ -275,16 +277,16 @@ def update(world: World, step: int, no_wait: np.ndarray) -> None:
     world.log.instants[step, state.CLOSING_WAIT] = clock.now.max() - clock.now
     ideal_ns = np.empty_like(no_wait)
     for rank in range(no_wait.shape[0]):
-        ideal_ns[rank] = round(world.ideal.closing[rank] * draws.change[step])
+        ideal_ns[rank] = round(world.ideal.closing[rank] * draws.calendar[step].change)
     meet_all(world, step, 0, ideal_ns)
     mark(world, step, state.NORMED)
-    if not draws.is_overflow[step]:
+    if not draws.calendar[step].is_overflow:
         for rank in range(no_wait.shape[0]):
             world.log.planned_ns[step, rank] += round(plan.optimizer_ns[rank])
-            plain_ns = plan.optimizer_ns[rank] * draws.optimizer[step, rank]
-            work(world, step, rank, stages.COMPUTE, plain_ns, world.strikes.compute[step, rank])
+            plain_ns = plan.optimizer_ns[rank] * draws.ranks[step, rank].optimizer
+            work(world, step, rank, stages.COMPUTE, plain_ns, world.strikes.ranks[step, rank].compute)
     mark(world, step, state.OPTIMIZED)
-    if plan.is_sharded and plan.data_groups.shape[2] > 1 and not draws.is_overflow[step]:
+    if plan.is_sharded and plan.data_groups.shape[2] > 1 and not draws.calendar[step].is_overflow:
         for stage in range(plan.data_groups.shape[0]):
             luck = draws.bucket[step, stage, -1]
             meet_groups(world, step, stage, NONE, plan.data_groups, plan.gather_cost, luck, no_wait)
@@ -294,12 +296,12 @@ def update(world: World, step: int, no_wait: np.ndarray) -> None:
 @compiled
 def evaluate(world: World, step: int, no_wait: np.ndarray) -> None:
     """Evaluate the model on all ranks and agree on the result."""
-    if world.draws.evaluates[step]:
+    if world.draws.calendar[step].evaluates:
         for rank in range(no_wait.shape[0]):
-            plain_ns = world.plan.evaluation_ns * world.draws.evaluation[step, rank]
-            work(world, step, rank, stages.CUSTOM, plain_ns, world.strikes.compute[step, rank])
+            plain_ns = world.plan.evaluation_ns * world.draws.ranks[step, rank].evaluation
+            work(world, step, rank, stages.CUSTOM, plain_ns, world.strikes.ranks[step, rank].compute)
     mark(world, step, state.EVALUATED)
-    if world.draws.evaluates[step]:
+    if world.draws.calendar[step].evaluates:
         meet_all(world, step, 1, no_wait)
     mark(world, step, state.AGREED)
 
@@ -308,13 +310,13 @@ def evaluate(world: World, step: int, no_wait: np.ndarray) -> None:
 def save_rank(world: World, step: int, rank: int) -> None:
     """Save one rank's part of a checkpoint: all of it, or a snapshot that is written beside later steps."""
     plan, clock, instants = world.plan, world.clock, world.log.instants
-    luck, storage = world.draws.save[step, rank], world.strikes.storage[step, rank]
+    luck, storage = world.draws.ranks[step, rank].save, world.strikes.ranks[step, rank].storage
     write_ns = round(plan.write_ns * luck * storage)
     if plan.is_async:
         stall_ns = max(clock.write_free[rank] - clock.now[rank], 0)
         spend(world, step, rank, stages.CHECKPOINT_SAVE, stall_ns)
     instants[step, state.STALLED, rank] = clock.now[rank]
-    extra_ns = world.strikes.save_ns[step, rank]
+    extra_ns = world.strikes.ranks[step, rank].save_ns
     world.log.injected_ns[step, rank, stages.CHECKPOINT_SAVE] += extra_ns
     spend(world, step, rank, stages.CHECKPOINT_SAVE, extra_ns)
     if plan.is_async:
@@ -329,7 +331,7 @@ def save_rank(world: World, step: int, rank: int) -> None:
 @compiled
 def save(world: World, step: int, no_wait: np.ndarray) -> None:
     """Save a checkpoint where the calendar says so; all ranks go on together."""
-    if world.draws.saves[step]:
+    if world.draws.calendar[step].saves:
         for rank in range(no_wait.shape[0]):
             save_rank(world, step, rank)
     else:
@@ -337,7 +339,7 @@ def save(world: World, step: int, no_wait: np.ndarray) -> None:
         mark(world, step, state.WRITE_BEGUN)
         mark(world, step, state.WRITE_ENDED)
     mark(world, step, state.SAVED)
-    if world.draws.saves[step]:
+    if world.draws.calendar[step].saves:
         meet_all(world, step, 2, no_wait)
     mark(world, step, state.FINISHED)
 
@@ -358,7 +360,7 @@ def _compiled_run(digest: int) -> Callable[[World], int]:
     def run(world: World) -> int:
         """Run all steps."""
         no_wait = np.zeros(world.clock.now.shape[0], np.int64)
-        for step in range(world.draws.change.shape[0]):
+        for step in range(world.draws.calendar.shape[0]):
             begin_step(world, step)
             for turn in range(world.plan.order.shape[0]):
                 run_operation(world, step, world.plan.order[turn, 0], world.plan.order[turn, 1], no_wait)

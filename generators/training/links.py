@@ -7,8 +7,6 @@ for each rail that its members have, and the slowest channel decides. Groups do 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from generators.parameters import Values
@@ -19,35 +17,34 @@ MEGABYTE = 10**6
 ROUNDS = {"all_reduce": 2, "reduce_scatter": 1, "all_gather": 1, "all_to_all": 1}
 
 
-class Cost(NamedTuple):
-    """Transfer time of groups: `latency_ns + bytes_ns`, and `struck_ns` in place of `bytes_ns` under a fault.
-
-    float64, pipeline stage x group.
-    """
-
-    latency_ns: np.ndarray
-    bytes_ns: np.ndarray
-    struck_ns: np.ndarray
+COST = np.dtype([("latency_ns", "f8"), ("bytes_ns", "f8"), ("struck_ns", "f8")])
+"""Transfer time of a group: `latency_ns + bytes_ns`, and `struck_ns` in place of `bytes_ns` under a fault."""
 
 
-def ring_cost(mesh: Mesh, groups: np.ndarray, values: Values, *, collective: str, size_bytes: float) -> Cost:
-    """Cost of a collective in each group; nothing in groups of one."""
+def _cost(latency_ns: np.ndarray, bytes_ns: np.ndarray, struck_ns: np.ndarray) -> np.ndarray:
+    cost = np.zeros(latency_ns.shape, COST)
+    cost["latency_ns"], cost["bytes_ns"], cost["struck_ns"] = latency_ns, bytes_ns, struck_ns
+    return cost
+
+
+def ring_cost(mesh: Mesh, groups: np.ndarray, values: Values, *, collective: str, size_bytes: float) -> np.ndarray:
+    """Cost of a collective in each group (COST, pipeline stage x group); nothing in groups of one."""
     members, rounds = groups.shape[-1], ROUNDS[collective]
     across = _is_across(mesh, groups)
     hop_us = np.where(across, real(values, "scale_out.hop_us"), real(values, "scale_up.hop_us"))
     volume = rounds * (members - 1) / members * size_bytes
     plain, struck = _bandwidth(mesh, groups, values)
-    return Cost(rounds * (members - 1) * hop_us * 1e3, volume / plain, volume / struck)
+    return _cost(rounds * (members - 1) * hop_us * 1e3, volume / plain, volume / struck)
 
 
-def tree_cost(mesh: Mesh, groups: np.ndarray, values: Values) -> Cost:
+def tree_cost(mesh: Mesh, groups: np.ndarray, values: Values) -> np.ndarray:
     """Cost of an all-reduce of a few bytes: up and down a tree of point-to-point messages."""
     depth = int(np.ceil(np.log2(groups.shape[-1])))
     us = np.where(_is_across(mesh, groups), real(values, "scale_out.p2p_us"), real(values, "scale_up.p2p_us"))
-    return Cost(2.0 * depth * us * 1e3, np.zeros(us.shape), np.zeros(us.shape))
+    return _cost(2.0 * depth * us * 1e3, np.zeros(us.shape), np.zeros(us.shape))
 
 
-def pair_cost(mesh: Mesh, sender: np.ndarray, receiver: np.ndarray, values: Values, *, size_bytes: float) -> Cost:
+def pair_cost(mesh: Mesh, sender: np.ndarray, receiver: np.ndarray, values: Values, *, size_bytes: float) -> np.ndarray:
     """Cost of one message between the ranks of each pair."""
     pairs = np.stack([sender, receiver], axis=-1)
     across = _is_across(mesh, pairs)
@@ -55,7 +52,7 @@ def pair_cost(mesh: Mesh, sender: np.ndarray, receiver: np.ndarray, values: Valu
     inside = real(values, "scale_up.p2p_gb_per_s")
     plain = np.where(across, real(values, "scale_out.gb_per_s"), inside)
     struck = np.where(across, plain / _card_factor(mesh, pairs, values), plain / _host_factor(mesh, pairs, values))
-    return Cost(us * 1e3, size_bytes / plain, size_bytes / struck)
+    return _cost(us * 1e3, size_bytes / plain, size_bytes / struck)
 
 
 def _is_across(mesh: Mesh, groups: np.ndarray) -> np.ndarray:

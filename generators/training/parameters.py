@@ -73,13 +73,17 @@ LINKS = (
     Parameter("scale_up.p2p_gb_per_s", 361.0, "point to point inside a host", FIT, 1e-6),
     Parameter("scale_up.p2p_us", 8.0, "its latency", FIT),
     Parameter("scale_out.gb_per_s", 34.0, "bandwidth of one rank's network card (its rail)", FIT, 1e-6),
-    Parameter("scale_out.hop_us", 2.6, "latency of one hop of a ring across hosts: 78 us in 30 hops",
-              "fit of collective times, A100"),
+    Parameter(
+        "scale_out.hop_us",
+        2.6,
+        "latency of one hop of a ring across hosts: 78 us in 30 hops",
+        "fit of collective times, A100",
+    ),
     Parameter("scale_out.p2p_us", 18.0, "latency of point to point across hosts", FIT),
     Parameter("links.sigma", 0.01, "sigma of transfer times (.4 to 2 %)", FIT, 0, 1),
     Parameter("gradients.buckets", 4, "buckets that are reduced while the last backward runs", ASSUMPTION, 1, 256),
     Parameter("gradients.sharded", True, "reduce-scatter and gather of parameters, not all-reduce", OSDI),
-)  # fmt: skip
+)
 HOST = (
     Parameter("host.copy_gb_per_s", 10.0, "copies to the accelerator (5 to 12)", PROFILES, 1e-6),
     Parameter("host.launch_us", 15.0, "gap before the kernels of a micro-batch (1 to 30)", PROFILES),
@@ -101,29 +105,45 @@ SIDE_WORK = (
 CHANGE = (
     Parameter("change.first_step", 16, "first step of a change of the workload", ASSUMPTION),
     Parameter("change.steps", 16, "its length in steps", ASSUMPTION),
-    Parameter("change.sequence_factor", 1.0, "tokens of a micro-batch in that time, as a multiple", ASSUMPTION, .01, 100),
-)  # fmt: skip
+    Parameter(
+        "change.sequence_factor", 1.0, "tokens of a micro-batch in that time, as a multiple", ASSUMPTION, 0.01, 100
+    ),
+)
 FAULT = (
     Parameter("fault.first_step", 16, "first step of the fault", ASSUMPTION),
     Parameter("fault.steps", 16, "its length in steps", ASSUMPTION, 1),
     Parameter("fault.step_share", 1.0, "share of these steps that it strikes", ASSUMPTION, 0, 1),
     Parameter("fault.rank", 5, "the rank concerned; -1: all", ASSUMPTION, -1, 1e6),
     Parameter("fault.compute_factor", 1.0, "compute of the rank takes so many times as long", ASSUMPTION, 1, 1000),
-    Parameter("fault.loader_factor", 1.0, "workers of the rank's loader take so many times as long", ASSUMPTION, 1, 1e4),
-    Parameter("fault.copy_factor", 1.0, "copies to the rank's accelerator take so many times as long", ASSUMPTION, 1, 1e5),
+    Parameter(
+        "fault.loader_factor", 1.0, "workers of the rank's loader take so many times as long", ASSUMPTION, 1, 1e4
+    ),
+    Parameter(
+        "fault.copy_factor", 1.0, "copies to the rank's accelerator take so many times as long", ASSUMPTION, 1, 1e5
+    ),
     Parameter("fault.pause_ms", 0.0, "the rank's process stands still in each step struck", ASSUMPTION),
     Parameter("fault.launch_us", 0.0, "more time before each launch, on all ranks of the rank's host", ASSUMPTION),
-    Parameter("fault.nic_factor", 1.0, "transfers over the rank's network card take so many times as long", ASSUMPTION, 1, 1e4),
-    Parameter("fault.rail", 0, "the rail concerned by fault.rail_factor: place of a rank in its host", ASSUMPTION, 0, 1023),
+    Parameter(
+        "fault.nic_factor", 1.0, "transfers over the rank's network card take so many times as long", ASSUMPTION, 1, 1e4
+    ),
+    Parameter(
+        "fault.rail", 0, "the rail concerned by fault.rail_factor: place of a rank in its host", ASSUMPTION, 0, 1023
+    ),
     Parameter("fault.rail_factor", 1.0, "transfers over the rail take so many times as long", ASSUMPTION, 1, 1e4),
-    Parameter("fault.scale_up_factor", 1.0, "transfers inside the rank's host take so many times as long", ASSUMPTION, 1, 1e4),
+    Parameter(
+        "fault.scale_up_factor", 1.0, "transfers inside the rank's host take so many times as long", ASSUMPTION, 1, 1e4
+    ),
     Parameter("fault.save_delay_ms", 0.0, "more time in each checkpoint that the rank saves", ASSUMPTION),
     Parameter("fault.storage_factor", 1.0, "storage takes so many times as long for all", ASSUMPTION, 1, 1e4),
-    Parameter("fault.stage", -1, "the pipeline stage concerned by fault.stage_factor; -1: the last", ASSUMPTION, -1, 255),
+    Parameter(
+        "fault.stage", -1, "the pipeline stage concerned by fault.stage_factor; -1: the last", ASSUMPTION, -1, 255
+    ),
     Parameter("fault.stage_factor", 1.0, "compute of the stage takes so many times as long", ASSUMPTION, 1, 1000),
-    Parameter("fault.expert_factor", 1.0, "experts of the rank get so many times their share of tokens", ASSUMPTION, 1, 1000),
+    Parameter(
+        "fault.expert_factor", 1.0, "experts of the rank get so many times their share of tokens", ASSUMPTION, 1, 1000
+    ),
     Parameter("fault.overflow_share", 0.0, "share of the steps struck whose gradients overflow", ASSUMPTION, 0, 1),
-)  # fmt: skip
+)
 EMIT = (
     Parameter("emit.metrics_interval_s", 10.0, "time between two readings of the counters", "OpenTelemetry SDK", 0.001),
     Parameter("emit.pause_spans", True, "whether garbage collection has a span", ASSUMPTION),

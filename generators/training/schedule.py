@@ -81,7 +81,8 @@ def _origin(stage: int, one: Operation, stages: int, chunks: int) -> tuple[int, 
 def _order(source: np.ndarray) -> np.ndarray:
     """All places, each after the places before it in its stage and after its input."""
     stages, places = source.shape[:2]
-    done, order = [0] * stages, []
+    done: list[int] = [0] * stages
+    order: list[tuple[int, int]] = []
     while len(order) < stages * places:
         before = len(order)
         for stage in range(stages):

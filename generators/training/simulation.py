@@ -12,11 +12,11 @@ from generators.parameters import Values
 from generators.seeds import stream
 from generators.training import links, parameters, stages, state
 from generators.training.kernel import run_steps
-from generators.training.links import MEGABYTE, Cost
+from generators.training.links import MEGABYTE
 from generators.training.mesh import Mesh, mesh_of
 from generators.training.parameters import number, real
 from generators.training.schedule import BACKWARD, FORWARD, Schedule, schedule
-from generators.training.state import Clock, Draws, Ideal, Log, Plan, Strikes, World
+from generators.training.state import BUCKET, OPERATION, WORK, Clock, Draws, Ideal, Log, Plan, Strikes, World
 from generators.training.workload import NS_PER_MS, NS_PER_US, draw, strikes
 
 IDEAL_STEPS = 4
@@ -39,7 +39,7 @@ class Run:
     @property
     def steps(self) -> np.ndarray:
         """Numbers of the steps."""
-        return self.first_step + np.arange(self.draws.change.size)
+        return self.first_step + np.arange(self.draws.calendar.size)
 
 
 def simulate(values: Values, *, seed: int) -> Run:
@@ -51,7 +51,7 @@ def simulate(values: Values, *, seed: int) -> Run:
 
 def slices(run: Run, *, steps_each: int) -> Iterator[Run]:
     """The run cut into runs of so many steps."""
-    for first in range(0, run.draws.change.size, steps_each):
+    for first in range(0, run.draws.calendar.size, steps_each):
         part = slice(first, first + steps_each)
         log = Log(*(column[part] for column in run.log))
         draws = Draws(*(column[part] for column in run.draws))
@@ -67,14 +67,15 @@ def _schedule(stage_count: int, micro_batches: int, chunks: int) -> Schedule:
 def _simulated(values: Values, mesh: Mesh, order: Schedule, ideal: Ideal, seed: int) -> Run:
     draws, plan = draw(values, mesh, order, seed=seed), _plan(values, mesh, order, seed)
     struck = strikes(values, mesh, seed=seed)
-    log = _empty_log(mesh, order, steps=draws.change.size, buckets=number(values, "gradients.buckets"))
+    log = _empty_log(mesh, order, steps=draws.calendar.size, buckets=number(values, "gradients.buckets"))
     run_steps(World(plan, draws, struck, ideal, log, _clock(mesh, plan)))
     return Run(values, mesh, order, plan, draws, struck, 0, log)
 
 
 _QUIET = {
-    "run.steps": IDEAL_STEPS, "compute.noise_sigma": 0.0, "compute.rank_sigma": 0.0, "links.sigma": 0.0, "data.sigma": 0.0,
-    "data.sequence_sigma": 0.0, "storage.sigma": 0.0, "precision.overflow_share": 0.0, "change.sequence_factor": 1.0,
+    "run.steps": IDEAL_STEPS, "compute.noise_sigma": 0.0, "compute.rank_sigma": 0.0, "links.sigma": 0.0,
+    "data.sigma": 0.0, "data.sequence_sigma": 0.0, "storage.sigma": 0.0,
+    "precision.overflow_share": 0.0, "change.sequence_factor": 1.0,
     "evaluation.every_steps": 0, "checkpoint.every_steps": 0, "host.pause_every_steps": 0,
 }  # fmt: skip
 """What a run without noise and side work has in place of its own values."""
@@ -85,55 +86,76 @@ def _ideal(values: Values, mesh: Mesh, order: Schedule) -> Ideal:
     quiet = parameters.without_fault(values) | _QUIET
     nothing = Ideal(np.zeros((order.program.shape[1], mesh.count), np.int64), np.zeros(mesh.count, np.int64))
     log = _simulated(quiet, mesh, order, nothing, 0).log
-    return Ideal(log.waited[-1], log.instants[-1, state.CLOSING_WAIT])
+    return Ideal(np.ascontiguousarray(log.operations["waited"][-1]), log.instants[-1, state.CLOSING_WAIT])
 
 
 def _empty_log(mesh: Mesh, order: Schedule, *, steps: int, buckets: int) -> Log:
-    def room(*shape: int) -> np.ndarray:
-        """Zeros for every step."""
-        return np.zeros((steps, *shape), np.int64)
-
     ranks, places = mesh.count, order.program.shape[1]
     return Log(
-        *(room(places, ranks) for _ in range(10)), room(buckets, ranks), room(buckets, ranks),
-        room(state.INSTANTS, ranks), room(ranks, stages.COUNT), room(ranks, stages.COUNT), room(ranks), room(ranks),
-    )  # fmt: skip
+        operations=np.zeros((steps, places, ranks), OPERATION),
+        buckets=np.zeros((steps, buckets, ranks), BUCKET),
+        instants=np.zeros((steps, state.INSTANTS, ranks), np.int64),
+        stage_ns=np.zeros((steps, ranks, stages.COUNT), np.int64),
+        injected_ns=np.zeros((steps, ranks, stages.COUNT), np.int64),
+        planned_ns=np.zeros((steps, ranks), np.int64),
+        waited_for_ns=np.zeros((steps, ranks), np.int64),
+    )
 
 
 def _clock(mesh: Mesh, plan: Plan) -> Clock:
-    count = mesh.count
-    free = (np.zeros((count, size), np.int64) for size in (plan.workers, plan.depth))
-    return Clock(np.zeros(count, np.int64), np.zeros(count, np.int64), *free, np.zeros(count, np.int64))
+    def start(*shape: int) -> np.ndarray:
+        """Zero: the start of the run."""
+        return np.zeros((mesh.count, *shape), np.int64)
+
+    return Clock(
+        now=start(), posted=start(), worker_free=start(plan.workers), taken=start(plan.depth), write_free=start()
+    )
 
 
 def _plan(values: Values, mesh: Mesh, order: Schedule, seed: int) -> Plan:
-    costs = _costs(values, mesh)
-    workers = number(values, "data.workers")
-    compute_ns, expert_ns, optimizer_ns = _compute(values, mesh, seed)
-    snapshot_ns = real(values, "checkpoint.snapshot_ms") * NS_PER_MS
+    workers, own = number(values, "data.workers"), _speeds(values, mesh, seed)
     return Plan(
-        order.program, order.source, order.order, mesh.tensor_groups, mesh.expert_groups, mesh.data_groups,
-        mesh.world_groups, mesh.replica, *costs, compute_ns, expert_ns, optimizer_ns,
-        loads=(mesh.stage == 0) | (mesh.stage == mesh.pipeline - 1), workers=workers,
-        depth=workers * number(values, "data.prefetch"), fetch_ns=round(real(values, "data.fetch_ms") * NS_PER_MS),
+        program=order.program,
+        source=order.source,
+        order=order.order,
+        tensor_groups=mesh.tensor_groups,
+        expert_groups=mesh.expert_groups,
+        data_groups=mesh.data_groups,
+        world_groups=mesh.world_groups,
+        replica=mesh.replica,
+        **_costs(values, mesh),
+        work=_work(values, mesh, own),
+        optimizer_ns=real(values, "compute.optimizer_ms") * NS_PER_MS * own,
+        loads=(mesh.stage == 0) | (mesh.stage == mesh.pipeline - 1),
+        workers=workers,
+        depth=workers * number(values, "data.prefetch"),
+        fetch_ns=round(real(values, "data.fetch_ms") * NS_PER_MS),
         copy_ns=real(values, "data.copy_mb") * MEGABYTE / real(values, "host.copy_gb_per_s"),
         launch_ns=round(real(values, "host.launch_us") * NS_PER_US),
         pause_ns=round(real(values, "host.pause_ms") * NS_PER_MS),
-        evaluation_ns=real(values, "evaluation.duration_ms") * NS_PER_MS, snapshot_ns=snapshot_ns,
+        evaluation_ns=real(values, "evaluation.duration_ms") * NS_PER_MS,
+        snapshot_ns=real(values, "checkpoint.snapshot_ms") * NS_PER_MS,
         write_ns=saved_bytes(values, mesh) / real(values, "storage.write_gb_per_s"),
-        is_async=values["checkpoint.mode"] == "async", is_sharded=bool(values["gradients.sharded"]),
-    )  # fmt: skip
+        is_async=values["checkpoint.mode"] == "async",
+        is_sharded=bool(values["gradients.sharded"]),
+    )
 
 
-def _compute(values: Values, mesh: Mesh, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Planned compute of each rank: per operation outside and inside experts, by direction, and the optimizer."""
+def _speeds(values: Values, mesh: Mesh, seed: int) -> np.ndarray:
+    """How long each rank computes as a multiple of the planned time: the accelerator's own, and its stage's."""
     sigma = real(values, "compute.rank_sigma")
     own = np.exp(stream(seed, "training.ranks").normal(0.0, sigma, mesh.count)) if sigma else np.ones(mesh.count)
-    own = own * np.where(mesh.stage == mesh.pipeline - 1, real(values, "compute.last_stage_factor"), 1.0)
+    return own * np.where(mesh.stage == mesh.pipeline - 1, real(values, "compute.last_stage_factor"), 1.0)
+
+
+def _work(values: Values, mesh: Mesh, own: np.ndarray) -> np.ndarray:
+    """Planned compute of one operation by direction and rank (WORK)."""
     forward_ns = real(values, "compute.forward_ms") * NS_PER_MS / parameters.chunks(values)
     whole_ns = forward_ns * np.array([[1.0], [real(values, "compute.backward_ratio")]]) * own
     inside = real(values, "compute.expert_share") if mesh.expert > 1 else 0.0
-    return whole_ns * (1 - inside), whole_ns * inside, real(values, "compute.optimizer_ms") * NS_PER_MS * own
+    work = np.zeros(whole_ns.shape, WORK)
+    work["compute_ns"], work["expert_ns"] = whole_ns * (1 - inside), whole_ns * inside
+    return work
 
 
 def transfer_bytes(values: Values, mesh: Mesh) -> dict[str, float]:
@@ -161,19 +183,22 @@ def reduces_with(values: Values) -> str:
     return "reduce_scatter" if values["gradients.sharded"] else "all_reduce"
 
 
-def _costs(values: Values, mesh: Mesh) -> list[Cost]:
-    """Costs of tensor, expert, bucket, gather and world collectives and of inputs, in this order."""
+def _costs(values: Values, mesh: Mesh) -> dict[str, np.ndarray]:
+    """What each kind of transfer costs, by its name in the plan."""
     size = transfer_bytes(values, mesh)
 
-    def ring(groups: np.ndarray, collective: str, kind: str) -> Cost:
+    def ring(groups: np.ndarray, collective: str, kind: str) -> np.ndarray:
         """Cost in every group."""
         return links.ring_cost(mesh, groups, values, collective=collective, size_bytes=size[kind])
 
-    return [
-        ring(mesh.tensor_groups, "all_reduce", "tensor"), ring(mesh.expert_groups, "all_to_all", "expert"),
-        ring(mesh.data_groups, reduces_with(values), "bucket"), ring(mesh.data_groups, "all_gather", "gather"),
-        links.tree_cost(mesh, mesh.world_groups, values), _input_cost(values, mesh, size["input"]),
-    ]  # fmt: skip
+    return {
+        "tensor_cost": ring(mesh.tensor_groups, "all_reduce", "tensor"),
+        "expert_cost": ring(mesh.expert_groups, "all_to_all", "expert"),
+        "bucket_cost": ring(mesh.data_groups, reduces_with(values), "bucket"),
+        "gather_cost": ring(mesh.data_groups, "all_gather", "gather"),
+        "world_cost": links.tree_cost(mesh, mesh.world_groups, values),
+        "input_cost": _input_cost(values, mesh, size["input"]),
+    }
 
 
 def senders(mesh: Mesh) -> np.ndarray:
@@ -183,6 +208,6 @@ def senders(mesh: Mesh) -> np.ndarray:
     return np.stack([pairs[FORWARD], pairs[BACKWARD]])
 
 
-def _input_cost(values: Values, mesh: Mesh, size_bytes: float) -> Cost:
+def _input_cost(values: Values, mesh: Mesh, size_bytes: float) -> np.ndarray:
     receiver = np.broadcast_to(np.arange(mesh.count), (2, mesh.count))
     return links.pair_cost(mesh, senders(mesh), receiver, values, size_bytes=size_bytes)

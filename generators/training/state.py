@@ -10,7 +10,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generators.training.links import Cost
+WORK = np.dtype([("compute_ns", "f8"), ("expert_ns", "f8")])
+"""Planned compute of one operation, outside and inside experts."""
+
+LUCK = np.dtype([("compute", "f8"), ("input", "f8")])
+"""Factors around 1 of one operation."""
+
+RANK_LUCK = np.dtype([
+    ("read_ns", "f8"), ("decode_ns", "f8"), ("optimizer", "f8"), ("save", "f8"), ("evaluation", "f8"),
+])  # fmt: skip
+"""Time of reading and decoding a batch; factors around 1 of what a rank does once a step."""
+
+CALENDAR = np.dtype([
+    ("change", "f8"), ("is_overflow", "b1"), ("pauses", "b1"), ("evaluates", "b1"), ("saves", "b1"),
+])  # fmt: skip
+"""What happens in a step; `change` is its tokens by `change.sequence_factor`."""
+
+STRIKE = np.dtype([
+    ("compute", "f8"), ("experts", "f8"), ("loader", "f8"), ("copy", "f8"), ("storage", "f8"),
+    ("launch_ns", "i8"), ("pause_ns", "i8"), ("save_ns", "i8"),
+])  # fmt: skip
+"""What the fault does to a rank in a step: factors (1: nothing) and extra nanoseconds."""
+
+OPERATION = np.dtype([
+    (name, "i8") for name in (
+        "posted", "arrived", "begun", "copied", "computed", "dispatched", "routed", "combined", "ended", "waited",
+    )
+])  # fmt: skip
+"""One forward or backward of a rank. It runs from `begun` through the others to `ended`; `routed` ends the compute
+inside experts. `posted`: when the receive of its input was posted; `arrived`: when the input was there, NONE where
+it needs none over a link; `waited`: time from the end of the work before to the arrival.
+"""
+
+BUCKET = np.dtype([("begun", "i8"), ("ended", "i8")])
+"""A rank's part in the reduction of one bucket of gradients."""
 
 
 class Plan(NamedTuple):
@@ -24,17 +57,15 @@ class Plan(NamedTuple):
     data_groups: np.ndarray
     world_groups: np.ndarray
     replica: np.ndarray
-    tensor_cost: Cost
-    expert_cost: Cost
-    bucket_cost: Cost
-    gather_cost: Cost
-    world_cost: Cost
-    input_cost: Cost
+    tensor_cost: np.ndarray
+    expert_cost: np.ndarray
+    bucket_cost: np.ndarray
+    gather_cost: np.ndarray
+    world_cost: np.ndarray
+    input_cost: np.ndarray
     """Direction x receiving rank."""
-    compute_ns: np.ndarray
-    """Direction x rank: planned compute of one operation outside experts."""
-    expert_ns: np.ndarray
-    """Direction x rank: planned compute inside experts."""
+    work: np.ndarray
+    """Direction x rank (WORK)."""
     optimizer_ns: np.ndarray
     """By rank."""
     loads: np.ndarray
@@ -54,81 +85,48 @@ class Plan(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Everything random, and what the calendar says of each step. Factors are around 1."""
+    """Everything random, and what the calendar says of each step. Plain numbers are factors around 1."""
 
-    compute: np.ndarray
-    """s k r"""
+    operations: np.ndarray
+    """s k r (LUCK)"""
     tensor: np.ndarray
     """s p k g"""
     expert: np.ndarray
     """s p k (dispatch, combine) g"""
-    input: np.ndarray
-    """s k r"""
     bucket: np.ndarray
     """s p b g; the last bucket is the gather of parameters"""
     world: np.ndarray
     """s, three collectives of all ranks, one group"""
-    read_ns: np.ndarray
-    """s r: reading a batch from storage"""
-    decode_ns: np.ndarray
-    """s r: decoding it"""
-    optimizer: np.ndarray
-    """s r"""
-    save: np.ndarray
-    """s r"""
-    evaluation: np.ndarray
-    """s r"""
+    ranks: np.ndarray
+    """s r (RANK_LUCK)"""
     tokens: np.ndarray
     """s, replica, micro-batch: tokens as a multiple of the planned ones"""
-    change: np.ndarray
-    """s: tokens of a step by `change.sequence_factor`"""
-    is_overflow: np.ndarray
-    pauses: np.ndarray
-    evaluates: np.ndarray
-    saves: np.ndarray
-    """s"""
+    calendar: np.ndarray
+    """s (CALENDAR)"""
 
 
 class Strikes(NamedTuple):
-    """What the fault does: factors (1: nothing) and extra nanoseconds, step x rank."""
+    """What the fault does."""
 
     is_struck: np.ndarray
     """s"""
-    compute: np.ndarray
-    experts: np.ndarray
-    loader: np.ndarray
-    copy: np.ndarray
-    storage: np.ndarray
-    launch_ns: np.ndarray
-    pause_ns: np.ndarray
-    save_ns: np.ndarray
+    ranks: np.ndarray
+    """s r (STRIKE)"""
 
 
 class Log(NamedTuple):
-    """What happened. By step, place and rank: an operation runs from `begun` through the others to `ended`."""
+    """What happened."""
 
-    posted: np.ndarray
-    """When the receive of the input was posted."""
-    arrived: np.ndarray
-    """When the input was there; NONE where it needs none over a link."""
-    begun: np.ndarray
-    copied: np.ndarray
-    computed: np.ndarray
-    dispatched: np.ndarray
-    routed: np.ndarray
-    """End of the experts' compute."""
-    combined: np.ndarray
-    ended: np.ndarray
-    waited: np.ndarray
-    """Time from the end of the work before to the arrival of the input."""
-    bucket_begun: np.ndarray
-    """s b r"""
-    bucket_ended: np.ndarray
+    operations: np.ndarray
+    """s k r (OPERATION)"""
+    buckets: np.ndarray
+    """s b r (BUCKET)"""
     instants: np.ndarray
     """s, INSTANTS, r"""
     stage_ns: np.ndarray
     """s r stage: where each rank's time went"""
     injected_ns: np.ndarray
+    """s r stage: what the fault itself added"""
     planned_ns: np.ndarray
     """s r: planned compute"""
     waited_for_ns: np.ndarray

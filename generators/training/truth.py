@@ -51,12 +51,13 @@ def _origin_ns(values: Values) -> int:
 
 def _steps(run: Run) -> list[dict[str, Any]]:
     """What a ledger needs of each step."""
-    at, draws, origin_ns = run.log.instants, run.draws, _origin_ns(run.values)
+    at, calendar, origin_ns = run.log.instants, run.draws.calendar, _origin_ns(run.values)
     columns = {
         "step": run.steps, "start_ns": origin_ns + at[:, state.STARTED].min(axis=1),
-        "end_ns": origin_ns + at[:, state.FINISHED].max(axis=1), "is_struck": run.strikes.is_struck & has_fault(run.values),
-        "is_skipped": draws.is_overflow, "is_evaluated": draws.evaluates, "is_saved": draws.saves,
-        "tokens": draws.tokens.sum(axis=(1, 2)) * draws.change,
+        "end_ns": origin_ns + at[:, state.FINISHED].max(axis=1),
+        "is_struck": run.strikes.is_struck & has_fault(run.values),
+        "is_skipped": calendar["is_overflow"], "is_evaluated": calendar["evaluates"], "is_saved": calendar["saves"],
+        "tokens": run.draws.tokens.sum(axis=(1, 2)) * calendar["change"],
     }  # fmt: skip
     return [
         dict(zip(columns, row, strict=True)) for row in zip(*(one.tolist() for one in columns.values()), strict=True)
@@ -79,8 +80,10 @@ def _units(run: Run, other: Run, emission: Emission) -> list[dict[str, Any]]:
             {
                 "trace_id": ids[row], "step": step, "rank": rank, "outcome": "ok",
                 "start_ns": int(starts[rank]), "end_ns": int(ends[rank]),
-                "planned_compute_ns": int(log.planned_ns[row, rank]), "waited_for_ns": int(log.waited_for_ns[row, rank]),
-                "stages_ns": {"step": _named(log.stage_ns[row, rank])}, "injected_ns": _named(log.injected_ns[row, rank]),
+                "planned_compute_ns": int(log.planned_ns[row, rank]),
+                "waited_for_ns": int(log.waited_for_ns[row, rank]),
+                "stages_ns": {"step": _named(log.stage_ns[row, rank])},
+                "injected_ns": _named(log.injected_ns[row, rank]),
                 "effect_ns": _named(effect[row, rank]), "without_fault_ns": {"step": int(without_ns[rank])},
             }
             for rank in range(run.mesh.count)

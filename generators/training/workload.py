@@ -5,6 +5,8 @@ Each purpose has a random stream of its own, and none depends on `fault.*`: the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from generators.parameters import Values
@@ -13,7 +15,7 @@ from generators.training.links import MEGABYTE
 from generators.training.mesh import Mesh, struck_ranks
 from generators.training.parameters import number, real
 from generators.training.schedule import Schedule
-from generators.training.state import Draws, Strikes
+from generators.training.state import CALENDAR, LUCK, RANK_LUCK, STRIKE, Draws, Strikes
 
 NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
 
@@ -28,26 +30,41 @@ def draw(values: Values, mesh: Mesh, plan: Schedule, *, seed: int) -> Draws:
         """Factors around 1."""
         return np.exp(stream(seed, f"training.{purpose}").normal(0.0, sigma, shape)) if sigma else np.ones(shape)
 
-    noise, data = real(values, "compute.noise_sigma"), real(values, "data.sigma")
-    read_ns = real(values, "data.batch_mb") * MEGABYTE / real(values, "storage.read_gb_per_s")
     return Draws(
-        compute=luck("compute", noise, steps, places, ranks),
+        operations=_structured(
+            LUCK,
+            compute=luck("compute", real(values, "compute.noise_sigma"), steps, places, ranks),
+            input=luck("input", links, steps, places, ranks),
+        ),
         tensor=luck("tensor", links, steps, stages, places, mesh.tensor_groups.shape[1]),
         expert=luck("expert", links, steps, stages, places, 2, mesh.expert_groups.shape[1]),
-        input=luck("input", links, steps, places, ranks),
         bucket=luck("bucket", links, steps, stages, buckets + 1, mesh.data_groups.shape[1]),
         world=luck("world", links, steps, 3, 1),
-        read_ns=read_ns * luck("read", data, steps, ranks),
-        decode_ns=real(values, "data.decode_ms") * NS_PER_MS * luck("decode", data, steps, ranks),
-        optimizer=luck("optimizer", noise, steps, ranks),
-        save=luck("save", real(values, "storage.sigma"), steps, ranks),
-        evaluation=luck("evaluation", noise, steps, ranks),
+        ranks=_rank_luck(values, luck, (steps, ranks)),
         tokens=_tokens(values, luck("tokens", real(values, "data.sequence_sigma"), steps, mesh.data, batches)),
-        change=_change(values, steps),
-        is_overflow=_overflows(values, steps, seed),
-        pauses=_calendar(values, "host.pause_every_steps", steps),
-        evaluates=_calendar(values, "evaluation.every_steps", steps),
-        saves=_calendar(values, "checkpoint.every_steps", steps),
+        calendar=_calendar(values, steps, seed),
+    )
+
+
+def _structured(kind: np.dtype, **columns: np.ndarray) -> np.ndarray:
+    """A structured array of columns of one shape."""
+    rows = np.zeros(next(iter(columns.values())).shape, kind)
+    for name, column in columns.items():
+        rows[name] = column
+    return rows
+
+
+def _rank_luck(values: Values, luck: Callable[..., np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+    """What is drawn for each step and rank."""
+    noise, data = real(values, "compute.noise_sigma"), real(values, "data.sigma")
+    read_ns = real(values, "data.batch_mb") * MEGABYTE / real(values, "storage.read_gb_per_s")
+    return _structured(
+        RANK_LUCK,
+        read_ns=read_ns * luck("read", data, *shape),
+        decode_ns=real(values, "data.decode_ms") * NS_PER_MS * luck("decode", data, *shape),
+        optimizer=luck("optimizer", noise, *shape),
+        save=luck("save", real(values, "storage.sigma"), *shape),
+        evaluation=luck("evaluation", noise, *shape),
     )
 
 
@@ -56,14 +73,21 @@ def _tokens(values: Values, factors: np.ndarray) -> np.ndarray:
     return factors / np.exp(real(values, "data.sequence_sigma") ** 2 / 2)
 
 
-def _change(values: Values, steps: int) -> np.ndarray:
-    first = number(values, "change.first_step")
-    changed = np.ones(steps)
-    changed[first : first + number(values, "change.steps")] = real(values, "change.sequence_factor")
-    return changed
+def _calendar(values: Values, steps: int, seed: int) -> np.ndarray:
+    """What happens in each step."""
+    first, change = number(values, "change.first_step"), np.ones(steps)
+    change[first : first + number(values, "change.steps")] = real(values, "change.sequence_factor")
+    return _structured(
+        CALENDAR,
+        change=change,
+        is_overflow=_overflows(values, steps, seed),
+        pauses=_every(values, "host.pause_every_steps", steps),
+        evaluates=_every(values, "evaluation.every_steps", steps),
+        saves=_every(values, "checkpoint.every_steps", steps),
+    )
 
 
-def _calendar(values: Values, name: str, steps: int) -> np.ndarray:
+def _every(values: Values, name: str, steps: int) -> np.ndarray:
     """In which steps something that happens every so many steps happens."""
     every = number(values, name)
     return (np.arange(1, steps + 1) % every == 0) if every else np.zeros(steps, bool)
@@ -99,9 +123,10 @@ def strikes(values: Values, mesh: Mesh, *, seed: int) -> Strikes:
         return (steps[:, None] & struck) * round(real(values, name) * unit)
 
     stage = mesh.stage == number(values, "fault.stage") % mesh.pipeline
-    return Strikes(
-        is_struck=steps,
-        compute=factor(rank, real(values, "fault.compute_factor")) * factor(stage, real(values, "fault.stage_factor")),
+    compute = factor(rank, real(values, "fault.compute_factor")) * factor(stage, real(values, "fault.stage_factor"))
+    rows = _structured(
+        STRIKE,
+        compute=compute,
         experts=factor(everyone, _expert_shares(values, mesh)),
         loader=factor(rank, real(values, "fault.loader_factor")),
         copy=factor(rank, real(values, "fault.copy_factor")),
@@ -110,6 +135,7 @@ def strikes(values: Values, mesh: Mesh, *, seed: int) -> Strikes:
         pause_ns=extra_ns(rank, "fault.pause_ms", NS_PER_MS),
         save_ns=extra_ns(rank, "fault.save_delay_ms", NS_PER_MS),
     )
+    return Strikes(steps, rows)
 
 
 def _expert_shares(values: Values, mesh: Mesh) -> np.ndarray:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from generators.parameters import Values
 from generators.training import stages, state
+from generators.training.kernel import run_steps
 from generators.training.links import ring_cost
 from generators.training.mesh import mesh_of
 from generators.training.simulation import Run, simulate
@@ -16,7 +17,8 @@ from tests.unit.generators.conftest import small_values
 from tracekit.errors import UsageError
 
 QUIET = {
-    "compute__noise_sigma": 0.0, "compute__rank_sigma": 0.0, "links__sigma": 0.0, "data__sigma": 0.0, "storage__sigma": 0.0,
+    "compute__noise_sigma": 0.0, "compute__rank_sigma": 0.0, "links__sigma": 0.0, "data__sigma": 0.0,
+    "storage__sigma": 0.0,
     "evaluation__every_steps": 0, "checkpoint__every_steps": 0,
 }  # fmt: skip
 UNCONTENDED = QUIET | {
@@ -71,15 +73,15 @@ def test_time_is_conserved_whatever_the_configuration(
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     """Nothing depends on the clock, the process or the order of dictionaries."""
     one, again, other = (simulate(small_values(), seed=seed) for seed in (1, 1, 2))
-    assert np.array_equal(one.log.ended, again.log.ended)
-    assert not np.array_equal(one.log.ended, other.log.ended)
+    assert np.array_equal(one.log.operations["ended"], again.log.operations["ended"])
+    assert not np.array_equal(one.log.operations["ended"], other.log.operations["ended"])
 
 
 def test_a_fault_changes_nothing_before_it_strikes_and_no_draw_at_all() -> None:
     """The counterfactual is the same luck without the fault."""
     run, other = (simulate(small_values(fault__compute_factor=factor), seed=3) for factor in (2.0, 1.0))
-    assert np.array_equal(run.log.ended[:4], other.log.ended[:4])
-    assert not np.array_equal(run.log.ended[4], other.log.ended[4])
+    assert np.array_equal(run.log.operations["ended"][:4], other.log.operations["ended"][:4])
+    assert not np.array_equal(run.log.operations["ended"][4], other.log.operations["ended"][4])
     for one, same in zip(run.draws, other.draws, strict=True):
         assert np.array_equal(one, same)
 
@@ -119,8 +121,8 @@ def test_a_ring_takes_what_the_formula_says(collective: str, rounds: int) -> Non
     cost = ring_cost(mesh, mesh.data_groups, values, collective=collective, size_bytes=1e9)
     # Eight members on two hosts of four: four rails, each with a network card.
     bandwidth = min(spent(values, "scale_up.gb_per_s"), 4 * spent(values, "scale_out.gb_per_s"))
-    assert cost.bytes_ns == pytest.approx(rounds * 7 / 8 * 1e9 / bandwidth)
-    assert cost.latency_ns == pytest.approx(rounds * 7 * spent(values, "scale_out.hop_us") * 1e3)
+    assert cost["bytes_ns"] == pytest.approx(rounds * 7 / 8 * 1e9 / bandwidth)
+    assert cost["latency_ns"] == pytest.approx(rounds * 7 * spent(values, "scale_out.hop_us") * 1e3)
 
 
 def test_the_simulation_spends_on_a_collective_what_its_link_takes() -> None:
@@ -137,8 +139,8 @@ def test_buckets_are_hidden_behind_the_last_backward_but_for_the_end() -> None:
     """With slow links the buckets queue; with fast ones only the last bucket is exposed."""
     usual = {"mesh__data": 4, "mesh__tensor": 1, "mesh__pipeline": 1, "gradients__sharded": False}
     run = simulate(small_values(**QUIET, **usual), seed=1)
-    exposed = run.log.bucket_ended[:, -1] - run.log.ended[:, -1]
-    lengths = run.log.bucket_ended - run.log.bucket_begun
+    exposed = run.log.buckets["ended"][:, -1] - run.log.operations["ended"][:, -1]
+    lengths = run.log.buckets["ended"] - run.log.buckets["begun"]
     assert (exposed == lengths[:, -1]).all()
     assert (exposed * 3 < lengths.sum(axis=1)).all()
 
@@ -167,7 +169,7 @@ def test_a_loader_with_room_hides_its_time_and_one_without_does_not() -> None:
 def test_overflowing_steps_are_skipped_whole() -> None:
     """No optimizer and no gather of parameters, but all the compute that is thrown away."""
     run = simulate(small_values(precision__overflow_share=0.5), seed=2)
-    skipped, at = run.draws.is_overflow, run.log.instants
+    skipped, at = run.draws.calendar["is_overflow"], run.log.instants
     assert 0 < skipped.sum() < skipped.size
     assert (at[skipped, state.GATHERED] == at[skipped, state.NORMED]).all()
     assert (at[~skipped, state.OPTIMIZED] > at[~skipped, state.NORMED]).all()
@@ -211,3 +213,11 @@ def test_what_cannot_run_is_refused(overrides: dict[str, object], message: str) 
     """The message names the parameters at odds."""
     with pytest.raises(UsageError, match=message):
         small_values(**overrides)
+
+
+def test_the_simulation_is_compiled_once() -> None:
+    """No configuration changes the types of its arrays: a second compilation would take as long as the first."""
+    simulate(small_values(schedule__name="interleaved", mesh__data=4, mesh__expert=2, data__sequence_sigma=0.2), seed=1)
+    simulate(small_values(mesh__data=1, mesh__tensor=1, mesh__pipeline=1, **QUIET), seed=1)
+    # The wrapper that numba makes has this attribute, the plain function of the annotations has not.
+    assert len(run_steps.signatures) == 1  # type: ignore[attr-defined]

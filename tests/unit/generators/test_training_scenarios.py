@@ -66,7 +66,9 @@ def test_the_stages_of_every_rank_and_step_sum_to_its_time(told: Told) -> None:
 def test_scenarios_with_a_fault_name_a_culprit_and_the_others_none(told: Told) -> None:
     """A change of the workload is no fault: nothing differs from the counterfactual."""
     assert bool(told.culprits) == (told.name not in FAULTLESS)
-    assert np.array_equal(told.run.log.ended, told.other.log.ended) == (told.name in FAULTLESS)
+    assert np.array_equal(told.run.log.operations["ended"], told.other.log.operations["ended"]) == (
+        told.name in FAULTLESS
+    )
 
 
 def test_nothing_differs_from_the_counterfactual_before_the_fault(told: Told) -> None:
@@ -195,9 +197,8 @@ def test_children_lie_inside_the_step_of_their_rank_unless_they_are_written_besi
         roots.span_id.tolist(), roots.start_ns.tolist(), roots.end_ns.tolist(), roots.resource.tolist(), strict=True
     )}  # fmt: skip
     for group in spans.groups:
-        for parent, start, end, rank in zip(
-            group.parent_id.tolist(), group.start_ns.tolist(), group.end_ns.tolist(), group.resource.tolist(), strict=True
-        ):  # fmt: skip
+        columns = (group.parent_id, group.start_ns, group.end_ns, group.resource)
+        for parent, start, end, rank in zip(*(column.tolist() for column in columns), strict=True):
             if parent:
                 first, last, owner = window[parent]
                 assert first <= start
@@ -242,7 +243,7 @@ def test_counters_add_up() -> None:
             assert (np.diff(one.values) >= 0).all()
     sent = [int(one.values[-1]) for one in emitted(run).series if one.name == "system.network.io"]
     # Stages are on different hosts: activations forth and gradients back, of four micro-batches and four pairs.
-    messages = [run.log.arrived[:, :, ranks] for ranks in (slice(4), slice(4, 8))]
+    messages = [run.log.operations["arrived"][:, :, ranks] for ranks in (slice(4), slice(4, 8))]
     reading_ns = emitted(run).series[0].time_ns[-1] - 1767225600 * 10**9
     expected = [67_000_000 * int(((at >= 0) & (at <= reading_ns)).sum()) for at in messages]
     assert sent == expected
