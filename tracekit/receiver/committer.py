@@ -47,9 +47,11 @@ class Committer:
         *,
         group_bytes: int,
         after_commit: Callable[[], None] = lambda: None,
+        written: Callable[[int, float], None] = lambda size_bytes, seconds: None,
     ) -> None:
         self._store = store
         self._counters = counters
+        self._observe_written = written
         self._after_commit = after_commit
         self._waiting = WaitingRequests(group_bytes=group_bytes)
         self._taken: Queue[_Taken | None] = Queue(maxsize=1)
@@ -98,6 +100,7 @@ class Committer:
             self._recover()
 
     def _commit(self, taken: _Taken) -> None:
+        started = time.perf_counter()
         outcomes: Sequence[Outcome]
         try:
             outcomes = self._written(taken.exports, taken.read)
@@ -106,6 +109,8 @@ class Committer:
             _log.exception("a group of %d requests could not be handled", len(taken.exports))
             outcomes = [self._not_now()] * len(taken.exports)
         self._counters.observe_commit(time.perf_counter() - taken.taken_at_s)
+        size_bytes = sum(len(export.payload) for export in taken.exports)
+        self._observe_written(size_bytes, time.perf_counter() - started)
         self._answer(taken.exports, outcomes)
         self._after_commit()
 

@@ -98,13 +98,13 @@ async def _payload(
     try:
         async with asyncio.timeout(intake.body_timeout_s), reading:
             # Where nothing more fits, the message need not be read to be refused.
-            reservation.grow(_LEAST_BYTES)
+            reservation.grow_to(_LEAST_BYTES)
             payload = await anext(messages)
     except TimeoutError as error:
         raise RefusedError(stalled(intake.body_timeout_s)) from error
     except StopAsyncIteration as error:
         raise RefusedError(Refused(Refusal.INVALID, "the call has no message")) from error
-    reservation.grow(max(len(payload) - _LEAST_BYTES, 0))
+    reservation.grow_to(len(payload))
     return payload
 
 

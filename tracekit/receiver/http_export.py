@@ -17,6 +17,9 @@ from tracekit.receiver.intake import Intake
 from tracekit.receiver.outcome import Accepted, Outcome, Refusal, Refused, RefusedError, stalled
 
 MEDIA_TYPES: dict[Encoding, str] = {"protobuf": "application/x-protobuf", "json": "application/json"}
+# Of the declared size this much is taken at once: bodies that could not be read to their end must not fill the room
+# of others. Not all of it, since whoever only says that much is coming would have it for nothing.
+_RESERVED_BYTES = 1 << 20
 _ENCODING_OF = {media_type: encoding for encoding, media_type in MEDIA_TYPES.items()}
 
 
@@ -54,7 +57,9 @@ class HttpExport:
         if compression not in ENCODINGS:
             raise RefusedError(_unsupported("Content-Encoding", ", ".join(ENCODINGS)))
         limit_bytes = self.intake.max_request_bytes
-        check_size(_declared_bytes(request), limit_bytes)
+        declared_bytes = _declared_bytes(request)
+        check_size(declared_bytes, limit_bytes)
+        reservation.grow(min(declared_bytes, _RESERVED_BYTES))
         try:
             async with asyncio.timeout(self.intake.body_timeout_s):
                 body = await _body(request, reservation, limit_bytes)
@@ -104,7 +109,7 @@ async def _body(request: Request, reservation: Reservation, limit_bytes: int) ->
     async for piece in request.stream():
         size_bytes += len(piece)
         check_size(size_bytes, limit_bytes)
-        reservation.grow(len(piece))
+        reservation.grow_to(size_bytes)
         pieces.append(piece)
     return b"".join(pieces)
 

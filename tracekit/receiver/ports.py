@@ -10,6 +10,7 @@ from concurrent.futures import Future
 import grpc.aio
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tracekit.errors import UsageError
 from tracekit.receiver.grpc_export import grpc_server
@@ -19,6 +20,7 @@ _BACKLOG = 2048
 _DRAIN_S = 20
 # SDKs send every five seconds; a connection that is closed just then costs them a retry.
 _KEEP_ALIVE_S = 75
+_READ_BYTES = 1 << 16
 
 
 class Ports:
@@ -86,10 +88,20 @@ class Ports:
             raise _taken(self.host, self.grpc_port, "--grpc") from error
 
 
+class _SmallReads(HttpToolsProtocol):
+    """Takes little at a time from each connection: with thousands of senders what was taken and not yet handed on
+    would add up, while the rest waits in the system's own buffers."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Bound the size of one read; a loop that has no such bound keeps its own."""
+        transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
+        super().connection_made(transport)
+
+
 def _http_config(app: Starlette) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="httptools",
+        http=_SmallReads,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -35,9 +35,9 @@ class ReceiverSettings:
     grpc_port: int = 4317
     token: str | None = None
     max_request_bytes: int = 64 << 20
-    max_waiting_bytes: int = 256 << 20
+    max_waiting_bytes: int = 192 << 20
     group_bytes: int = 32 << 20
-    store_memory_bytes: int = 768 << 20
+    store_memory_bytes: int = 512 << 20
     """What DuckDB may hold in memory; larger sorts and joins go to disk."""
     store_log_bytes: int = 32 << 20
     """Size of the write-ahead log at which it is folded into the file: what is received meanwhile waits, the
@@ -82,7 +82,11 @@ class Receiver:
         self.units = UnitsFollower(self.store, retention)
         budget = Budget(settings.max_waiting_bytes)
         self.committer = Committer(
-            self.store, self.counters, group_bytes=settings.group_bytes, after_commit=self.units.notice
+            self.store,
+            self.counters,
+            group_bytes=settings.group_bytes,
+            after_commit=self.units.notice,
+            written=budget.observe,
         )
         self.intake = Intake(
             Access(settings.token),
@@ -140,6 +144,12 @@ class Receiver:
             unit="By",
             description="Where requests are refused",
             value=lambda: budget.limit_bytes,
+        )
+        self.counters.add_gauge(
+            "tracekit.units.behind",
+            unit="ms",
+            description="Time since the first commit that is in no unit yet",
+            value=lambda: int(self.units.behind_s * 1000),
         )
         self.counters.add_gauge(
             "tracekit.store.size",
