@@ -13,7 +13,7 @@ from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES
 from tracekit.analysis.measured import BASELINE, SELECTION
 from tracekit.analysis.split import WAITING_STAGE
 from tracekit.analysis.tail_answer import TailAnswer, Verdict
-from tracekit.analysis.verdict import is_mix, lacks_counterparts, larger_work, slower_stages, verdict_of
+from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_stages, verdict_of
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NAMED_STAGES = 3
@@ -139,7 +139,7 @@ def _conclusion(answer: TailAnswer, verdict: Verdict) -> str:
         sentences.append(_mix_sentence(answer))
     elif lacks_counterparts(answer):
         sentences.append(_lack_sentence(answer))
-    if verdict == "load_or_slowness":
+    if not is_mix(answer) and is_load(answer):
         sentences.append(_load_sentence(answer))
     if verdict == "excess_spread":
         sentences.append("No single stage stands out from chance.")

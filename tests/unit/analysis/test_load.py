@@ -51,6 +51,14 @@ def test_twice_the_requests_are_load_or_slowness(store: Write) -> None:
     assert answer.load["factor"].to_list() == pytest.approx([2.0] * 3, rel=0.01)
 
 
+def test_load_is_told_where_nothing_follows_for_others(store: Write) -> None:
+    """Too few requests for a verdict, and twenty times as many at once."""
+    after = _requests(every_ms=50, count=9, start_ns=CHANGE_NS, decode_ms=200)
+    answer = _after_before(store(BEFORE + after))
+    assert answer.verdict == "too_few_units"
+    assert "times as many" in answer.summary
+
+
 def test_twice_the_tokens_are_load_too(store: Write) -> None:
     """Longer prompts keep the engine busy for those that are as long as ever."""
     longer = _requests(every_ms=2000, count=250, start_ns=CHANGE_NS, decode_ms=200, tokens=300)
