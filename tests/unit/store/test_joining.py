@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.store.records import gauge, logs, metrics, point, span, traces
-from tracekit.store.joining import joined
 from tracekit.otlp import Batch, Document, decode
+from tracekit.store.joining import joined
 
 DOCUMENTS = st.lists(
     st.one_of(
