@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from generators import logs
 from generators.metrics import Series
 from generators.spans import Column, Emission, EventGroup, LinkGroup, Optional, SpanGroup, taken
 
@@ -25,7 +27,7 @@ CUMULATIVE = 2
 
 def tables(emission: Emission) -> dict[str, pa.Table]:
     """All tables of an emission, by name; rows of spans in the order in which exporters send them."""
-    scopes = sorted({group.scope for group in emission.groups} | {series.scope for series in emission.series})
+    scopes = sorted({part.scope for part in (*emission.groups, *emission.series, *emission.logs)})
     spans, positions = _spans(emission, scopes)
     return {
         "resources": _resources(emission),
@@ -34,6 +36,7 @@ def tables(emission: Emission) -> dict[str, pa.Table]:
         "span_events": _events(emission, positions),
         "span_links": _links(emission, positions),
         **_metrics(emission, scopes),
+        "logs": logs.table(emission, scopes),
     }
 
 
@@ -252,16 +255,36 @@ def _histograms(number: int, series: Series) -> pa.Table:
         "count": pa.array(series.counts().astype(np.uint64)),
         "sum": pa.array(series.values.astype(np.float64)),
         "min": pa.array(series.extremes[:, 0]), "max": pa.array(series.extremes[:, 1]),
-        "explicit_bounds": pa.array([list(series.bounds)] * count, pa.list_(pa.float64())),
-        "bucket_counts": pa.array(series.bucket_counts.tolist(), pa.list_(pa.uint64())),
+        **_buckets(series, series.bucket_counts.tolist()),
     })  # fmt: skip
+
+
+def _buckets(series: Series, counts: list[list[int]]) -> dict[str, pa.Array]:
+    """The columns of an explicit or of an exponential histogram; those of the other kind are null."""
+    size, lists = len(counts), pa.list_(pa.uint64())
+    is_exponential = series.zero_counts is not None
+    columns: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "explicit_bounds": (pa.list_(pa.float64()), [list(series.bounds)] * size), "bucket_counts": (lists, counts),
+    }  # fmt: skip
+    if series.zero_counts is not None:
+        columns |= {
+            "scale": (pa.int32(), [series.scale] * size), "zero_count": (pa.uint64(), series.zero_counts.tolist()),
+            "zero_threshold": (pa.float64(), [0.0] * size), "positive_offset": (pa.int32(), [series.offset] * size),
+            "positive_counts": (lists, counts), "negative_offset": (pa.int32(), [0] * size),
+            "negative_counts": (lists, [[]] * size),
+        }  # fmt: skip
+    return {
+        name: pa.array([None] * size if is_exponential and name in ("explicit_bounds", "bucket_counts") else values,
+                       kind)
+        for name, (kind, values) in columns.items()
+    }  # fmt: skip
 
 
 _EMPTY = np.zeros(0, np.int64)
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(parts) if parts else pa.table({})
+    return pa.concat_tables(parts, promote_options="default") if parts else pa.table({})
 
 
 def _string(texts: pl.Series) -> pa.Array:

@@ -17,7 +17,7 @@ from generators.job import life as job_life
 from generators.job import parameters as job_parameters
 from generators.job import truth as job_truth
 from generators.parameters import Parameter, Values
-from generators.serving import counters, dialects, parameters, simulation, truth
+from generators.serving import counters, dialects, logs, parameters, simulation, truth
 from generators.serving.stages import owner_of
 from generators.spans import Emission, LinkGroup, SpanGroup
 
@@ -42,6 +42,7 @@ def run(values: Values, *, seed: int) -> tuple[Emission, dict[str, Any]]:
     job = job_emission.emission(life, seed=seed)
     served = simulation.simulate(_serving_values(values, life.released_ns), seed=seed + 1)
     requests = counters.with_counters(dialects.emission(served, seed=seed + 1), served)
+    requests = logs.with_logs(requests, served, seed=seed + 1)
     other = truth.counterfactual(served, seed=seed + 1)
     of_job = job_truth.truth(life, seed=seed, emission=job)
     of_requests = truth.truth(served, other, requests)

@@ -133,7 +133,7 @@ def _skewed(emission: Emission, values: Values, seed: int) -> tuple[Emission, di
         for host in sorted(set(hosts))
     }
     shift_ns = np.array([offsets[host] for host in hosts], np.int64)
-    return _each(emission, lambda group, _: _retimed(group, lambda times: times + shift_ns[group.resource])), offsets
+    return _clocked(emission, lambda times, resource: times + shift_ns[resource]), offsets
 
 
 def _drifting(emission: Emission, values: Values, seed: int) -> tuple[Emission, dict[str, float]]:
@@ -146,11 +146,18 @@ def _drifting(emission: Emission, values: Values, seed: int) -> tuple[Emission, 
     rate = np.array([ppm[host] * 1e-6 for host in hosts])
     first_ns = min(int(group.start_ns.min()) for group in emission.groups)
 
-    def drifted(group: SpanGroup, _: int) -> SpanGroup:
-        """Apply the drift to one group."""
-        return _retimed(group, lambda t: t + np.rint((t - first_ns) * rate[group.resource]).astype(np.int64))
+    def clock(times: np.ndarray, resource: np.ndarray) -> np.ndarray:
+        """What the clock of a process shows."""
+        return times + np.rint((times - first_ns) * rate[resource]).astype(np.int64)
 
-    return _each(emission, drifted), ppm
+    return _clocked(emission, clock), ppm
+
+
+def _clocked(emission: Emission, clock: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Emission:
+    """Spans, their events and log records as the clocks of their processes write them."""
+    changed = _each(emission, lambda group, _: _retimed(group, lambda times: clock(times, group.resource)))
+    logs = tuple(replace(group, time_ns=clock(group.time_ns, group.resource)) for group in emission.logs)
+    return replace(changed, logs=logs)
 
 
 def _retimed(group: SpanGroup, clock: Callable[[np.ndarray], np.ndarray]) -> SpanGroup:
@@ -159,7 +166,7 @@ def _retimed(group: SpanGroup, clock: Callable[[np.ndarray], np.ndarray]) -> Spa
 
 
 def _on_ms_clocks(emission: Emission, values: Values, seed: int) -> tuple[Emission, int]:
-    changed = _each(emission, lambda group, _: _retimed(group, lambda times: times // NS_PER_MS * NS_PER_MS))
+    changed = _clocked(emission, lambda times, _: times // NS_PER_MS * NS_PER_MS)
     return changed, changed.span_count
 
 

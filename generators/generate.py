@@ -19,7 +19,7 @@ from generators.sdk_export import export_endpoint, export_files
 from generators.spans import Emission
 from tracekit.errors import UsageError
 
-FILES = ("traces.jsonl", "metrics.jsonl", "truth.json")
+FILES = ("traces.jsonl", "metrics.jsonl", "logs.jsonl", "truth.json")
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,7 @@ def listed_parameters(scenario: Scenario) -> str:
     model, values = prepare(scenario, overrides={})
     table = (*model.parameters, *corruption.PARAMETERS)
     return "\n".join(
-        f"{one.name} = {values[one.name]}  # {one.meaning}; {one.accepts()}; source: {one.source}"
-        for one in table
+        f"{one.name} = {values[one.name]}  # {one.meaning}; {one.accepts()}; source: {one.source}" for one in table
     )
 
 

@@ -13,6 +13,7 @@ from generators.job import parameters as job_parameters
 from generators.job import truth as job_truth
 from generators.parameters import Parameter, Values
 from generators.serving import counters, dialects, parameters, simulation, truth
+from generators.serving import logs as serving_logs
 from generators.spans import Emission
 from generators.training import counters as training_counters
 from generators.training import emission as training_emission
@@ -36,6 +37,7 @@ def run_serving(values: Values, *, seed: int) -> tuple[Emission, dict[str, Any]]
     """A serving run and its truth, the counterfactual without the fault included."""
     run = simulation.simulate(values, seed=seed)
     emission = counters.with_counters(dialects.emission(run, seed=seed), run)
+    emission = serving_logs.with_logs(emission, run, seed=seed)
     return emission, truth.truth(run, truth.counterfactual(run, seed=seed), emission)
 
 

@@ -10,8 +10,12 @@ from typing import Any
 
 import numpy as np
 from opentelemetry.exporter.otlp.json.file import FileMetricExporter, FileSpanExporter
+from opentelemetry.exporter.otlp.json.file._log_exporter import FileLogExporter
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
+    Buckets,
+    ExponentialHistogram,
+    ExponentialHistogramDataPoint,
     Gauge,
     Histogram,
     HistogramDataPoint,
@@ -39,19 +43,16 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from generators.errors import ExportError
+from generators.logs import export_logs
 from generators.metrics import Series
 from generators.spans import Column, Emission, Optional, SpanGroup
-from tracekit.errors import TracekitError
 
 BATCH_SPANS = 512
 """Spans per export, the SDK's own default of a batch."""
 
 _KINDS = (SpanKind.INTERNAL, SpanKind.SERVER, SpanKind.CLIENT, SpanKind.PRODUCER, SpanKind.CONSUMER)
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
-
-
-class ExportError(TracekitError):
-    """An exporter could not deliver: the endpoint does not answer or the disk is full."""
 
 
 class GivenIds(IdGenerator):
@@ -92,11 +93,14 @@ class OrderedBatches(SpanProcessor):
 
 
 def export_files(emission: Emission, folder: Path) -> None:
-    """Write `traces.jsonl` and `metrics.jsonl` (OTLP/JSON lines) into a folder."""
+    """Write `traces.jsonl`, `metrics.jsonl` and, where there are any, `logs.jsonl` (OTLP/JSON lines) into a folder."""
     with (folder / "traces.jsonl").open("w", encoding="utf-8") as stream:
         export_spans(emission, FileSpanExporter(stream=stream))
     with (folder / "metrics.jsonl").open("w", encoding="utf-8") as stream:
         export_metrics(emission, FileMetricExporter(stream=stream))
+    if emission.logs:
+        with (folder / "logs.jsonl").open("w", encoding="utf-8") as stream:
+            export_logs(emission, FileLogExporter(stream=stream))
 
 
 def export_endpoint(emission: Emission, endpoint: str) -> None:
@@ -105,6 +109,7 @@ def export_endpoint(emission: Emission, endpoint: str) -> None:
     Raises `ExportError` where the exporter is not installed or the endpoint does not take the data.
     """
     try:
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
@@ -112,6 +117,8 @@ def export_endpoint(emission: Emission, endpoint: str) -> None:
     base = endpoint.rstrip("/")
     export_spans(emission, OTLPSpanExporter(endpoint=f"{base}/v1/traces"))
     export_metrics(emission, OTLPMetricExporter(endpoint=f"{base}/v1/metrics"))
+    if emission.logs:
+        export_logs(emission, OTLPLogExporter(endpoint=f"{base}/v1/logs"))
 
 
 def export_spans(emission: Emission, exporter: SpanExporter) -> None:
@@ -259,16 +266,26 @@ def _metric(readings: list[tuple[Series, int]], time_ns: int) -> Metric:
         data: Any = Gauge(points)
     elif first.kind == "sum":
         data = Sum(points, AggregationTemporality.CUMULATIVE, True)
+    elif first.kind == "exponential_histogram":
+        data = ExponentialHistogram(points, AggregationTemporality.CUMULATIVE)
     else:
         data = Histogram(points, AggregationTemporality.CUMULATIVE)
     return Metric(first.name, first.description, first.unit, data)
 
 
-def _point(series: Series, position: int, time_ns: int) -> NumberDataPoint | HistogramDataPoint:
+def _point(
+    series: Series, position: int, time_ns: int
+) -> NumberDataPoint | HistogramDataPoint | ExponentialHistogramDataPoint:
     attributes, value = dict(series.attributes), series.values[position].item()
     if series.bucket_counts is None or series.extremes is None:
         return NumberDataPoint(attributes, 0 if series.kind == "gauge" else series.start_ns, time_ns, value)
     buckets, (low, high) = series.bucket_counts[position].tolist(), series.extremes[position].tolist()
+    if series.zero_counts is not None:
+        zeros, positive = int(series.zero_counts[position]), Buckets(series.offset, buckets)
+        return ExponentialHistogramDataPoint(
+            attributes, series.start_ns, time_ns, sum(buckets) + zeros, value, series.scale, zeros, positive,
+            Buckets(0, []), 0, low, high,
+        )  # fmt: skip
     return HistogramDataPoint(
         attributes, series.start_ns, time_ns, sum(buckets), value, buckets, list(series.bounds), low, high
     )

@@ -98,6 +98,8 @@ class Emission:
     groups: tuple[SpanGroup, ...]
     series: tuple[Any, ...] = ()
     """Metric series (`generators.metrics.Series`)."""
+    logs: tuple[Any, ...] = ()
+    """Log records (`generators.logs.LogGroup`)."""
 
     def with_groups(self, groups: list[SpanGroup]) -> Emission:
         """The same emission with other spans."""

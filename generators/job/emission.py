@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from generators.job.life import NS_PER_S, Attempt, Life
+from generators.logs import ERROR as LOG_ERROR
+from generators.logs import NO_TRACE, WARN, LogGroup
 from generators.metrics import Series
 from generators.seeds import identifiers
 from generators.spans import ERROR, INTERNAL, Column, Emission, EventGroup, Optional, Scalar, SpanGroup
@@ -93,7 +95,9 @@ def emission(life: Life, *, seed: int) -> Emission:
         sketch.add("release", "release", scheduler, int(root[0]), life.attempts[-1].torn_ns, life.released_ns,
                    stage="job.post")  # fmt: skip
     high, low = (identifiers(seed, f"trace_ids.{half}", 1) for half in ("high", "low"))
-    whole = Emission(tuple(sketch.resources), high, low, (), _series(sketch, scheduler))
+    whole = Emission(
+        tuple(sketch.resources), high, low, (), _series(sketch, scheduler), _logs(sketch, scheduler, agents)
+    )
     return whole.with_groups(sketch.groups)
 
 
@@ -245,6 +249,30 @@ def _progress(sketch: Sketch, attempt: Attempt, lead: int, parent: int) -> None:
                attributes={"tracekit.async": True, "tracekit.steps.last": attempt.saved_step[durable]})  # fmt: skip
 
 
+def _logs(sketch: Sketch, scheduler: int, agents: dict[int, int]) -> tuple[LogGroup, ...]:
+    """What the kernel of a failing host writes, and what the scheduler notes when a failure is declared."""
+    failed = [attempt for attempt in sketch.life.attempts if attempt.failure is not None]
+    kernel = [
+        (agents[int(one.host[one.failure.place])], one.failure.onset_ns, one.failure.cause.evidence)
+        for one in failed
+        if one.failure
+        and one.failure.place >= 0
+        and one.failure.cause.evidence
+        and one.failure.cause.kind != "software"
+    ]
+    noted = [(scheduler, one.failure.declared_ns, f"attempt {one.number} failed: {_declaration(one)}")
+             for one in failed if one.failure]  # fmt: skip
+    return tuple(
+        LogGroup(
+            scope, severity, np.array([row[0] for row in records], np.int64),
+            np.array([row[1] for row in records], np.int64) + sketch.origin_ns,
+            np.array([row[2] for row in records], dtype=object), np.full(len(records), NO_TRACE),
+            np.zeros(len(records), np.uint64),
+        )
+        for scope, severity, records in (("kernel", WARN, kernel), (SCHEDULER, LOG_ERROR, noted)) if records
+    )  # fmt: skip
+
+
 def _series(sketch: Sketch, scheduler: int) -> tuple[Series, ...]:
     """Accelerators granted and the last step made, read at the run's interval."""
     life = sketch.life
@@ -292,4 +320,10 @@ def joined(first: Emission, second: Emission) -> Emission:
         np.concatenate([first.trace_low, second.trace_low]),
         (*first.groups, *(moved(group) for group in second.groups)),
         (*first.series, *later),
+        (*first.logs, *(_moved_logs(group, resources, traces) for group in second.logs)),
     )
+
+
+def _moved_logs(group: LogGroup, resources: int, traces: int) -> LogGroup:
+    trace = np.where(group.trace == NO_TRACE, NO_TRACE, group.trace + traces)
+    return replace(group, resource=group.resource + resources, trace=trace)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from generators.bulk import tables
 from generators.parameters import Values
-from generators.serving import counters, dialects
+from generators.serving import counters, dialects, logs
 from generators.serving.simulation import simulate, slices
 
 IDS_APART = 2**32
@@ -23,5 +23,6 @@ def batches(values: Values, *, seed: int, requests_each: int = 50_000) -> Iterat
     """
     run = simulate(values, seed=seed)
     for number, part in enumerate(slices(run, requests_each=requests_each)):
-        emission = dialects.emission(part, seed=seed + number * IDS_APART)
+        own_seed = seed + number * IDS_APART
+        emission = logs.with_logs(dialects.emission(part, seed=own_seed), part, seed=own_seed)
         yield tables(counters.with_counters(emission, run) if number == 0 else emission)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.metrics import Series, histogram
+from generators.metrics import Series, exponential_histogram, histogram
 from generators.serving import state
 from generators.serving.dialects.common import GATEWAY, MODEL_NAME
 from generators.serving.simulation import Run
@@ -79,7 +79,37 @@ def _replica_series(run: Run, replica: int) -> list[Series]:
         plain("sum", "vllm:request_success", "{request}", reading["finished"]),
         attributes=labels | {"finished_reason": "length"},
     )
-    return [*series, finished, _engine_latency(run, replica, labels)]
+    return [*series, finished, _engine_latency(run, replica, labels), *_machine_series(run, replica)]
+
+
+WEIGHT_BYTES, DEVICE_BYTES = 16 * 10**9, 80 * 10**9
+"""An 8B model in bf16 on an accelerator of 80 GB."""
+
+
+def _machine_series(run: Run, replica: int) -> list[Series]:
+    """What the accelerator and the host show, with names of the hardware and system conventions and of DCGM."""
+    origin_ns, time_ns = _times_ns(run)
+    reading, device = run.readings[:, replica], f"worker-{replica}-gpu-0"
+    # A step in progress counts up to the instant of the reading.
+    running_ns = np.where(reading["busy"], run.reading_times_ns - reading["step_start_ns"], 0)
+    busy_ns = np.diff(reading["busy_ns"] + running_ns, prepend=0)
+    busy = busy_ns / np.diff(run.reading_times_ns, prepend=0)
+    kv_bytes = int(run.values["disagg.kv_bytes_per_token"]) * int(run.values["engine.block_tokens"])
+    held = WEIGHT_BYTES + reading["used_blocks"] * kv_bytes
+    known = {"hw.id": device, "hw.type": "gpu"}
+    rows: list[tuple[str, str, str, str, np.ndarray, dict[str, str]]] = [
+        ("hw.gpu.utilization", "1", "gauge", "hw", busy, known),
+        ("hw.gpu.memory.usage", "By", "gauge", "hw", held, known),
+        ("hw.gpu.memory.utilization", "1", "gauge", "hw", held / DEVICE_BYTES, known),
+        ("DCGM_FI_DEV_GPU_UTIL", "%", "gauge", "dcgm-exporter", np.rint(busy * 100).astype(np.int64),
+         {"gpu": "0", "UUID": device}),
+        ("system.network.io", "By", "sum", "hostmetrics", reading["transferred_bytes"],
+         {"network.io.direction": "transmit"}),
+    ]  # fmt: skip
+    return [
+        Series(name, unit, kind, scope, replica + 1, origin_ns, time_ns, values, labels)
+        for name, unit, kind, scope, values, labels in rows if values.any()
+    ]  # fmt: skip
 
 
 def _engine_latency(run: Run, replica: int, labels: dict[str, str]) -> Series:
@@ -101,9 +131,22 @@ def _gateway_series(run: Run) -> list[Series]:
     return [
         _observed(run, "gen_ai.server.time_to_first_token", GATEWAY_SCOPE, GATEWAY, TTFT_BOUNDS, labels,
                   begun["first_ns"], begun["first_ns"] - begun["arrival_ns"]),
+        _token_times(run, labels),
         _observed(run, "gen_ai.server.request.duration", GATEWAY_SCOPE, GATEWAY, DURATION_BOUNDS, labels,
                   requests["close_ns"], requests["close_ns"] - requests["arrival_ns"]),
     ]  # fmt: skip
+
+
+def _token_times(run: Run, labels: dict[str, str]) -> Series:
+    """Mean time per token after the first, once at the end of each stream, as an exponential histogram."""
+    requests = run.requests
+    told = requests[(requests["outcome"] == state.OK) & (requests["output_tokens"] > 1)]
+    origin_ns, time_ns = _times_ns(run)
+    gaps_s = (told["last_ns"] - told["first_ns"]) / (told["output_tokens"] - 1) / 1e9
+    return exponential_histogram(
+        "gen_ai.server.time_per_output_token", "s", scope=GATEWAY_SCOPE, resource=GATEWAY, start_ns=origin_ns,
+        time_ns=time_ns, observed_at_ns=origin_ns + told["close_ns"], observations=gaps_s, attributes=labels,
+    )  # fmt: skip
 
 
 def _observed(

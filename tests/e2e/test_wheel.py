@@ -40,15 +40,34 @@ def test_the_wheel_carries_queries_app_and_sample_traces(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("queries/", "app/", "tests/"))]
 
 
-def test_an_installed_wheel_runs_the_demo_elsewhere(wheel: Path, tmp_path: Path) -> None:
-    """The wheel in its own environment (dependencies borrowed from this one) needs nothing of the checkout."""
-    environment = tmp_path / "environment"
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel in its own environment, dependencies borrowed from this one."""
+    folder = tmp_path_factory.mktemp("installed")
+    environment = folder / "environment"
     venv.create(environment, with_pip=False, system_site_packages=False)
     python = environment / "bin" / "python"
     site_packages = next((environment / "lib").glob("python*/site-packages"))
     borrowed = [path for path in sys.path if path.endswith("site-packages")]
     (site_packages / "borrowed.pth").write_text("\n".join(borrowed), encoding="utf-8")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=tmp_path)
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=folder)
+    return environment
+
+
+def test_an_installed_wheel_generates_and_ingests_elsewhere(environment: Path, tmp_path: Path) -> None:
+    """Scenarios and models come with the wheel."""
+    command = environment / "bin" / "tracekit"
+    assert "job_elastic" in run(command, "generate", "--list", cwd=tmp_path)
+    run(command, "generate", "job_elastic", "--out", "job", cwd=tmp_path)
+    truth = json.loads((tmp_path / "job" / "truth.json").read_text(encoding="utf-8"))
+    told = json.loads(run(command, "ingest", "job/traces.jsonl", "job/logs.jsonl", "--json", cwd=tmp_path))
+    assert (told["spans"], told["rejected"]) == (truth["spans"], 0)
+    assert told["logs"] > 0
+
+
+def test_an_installed_wheel_runs_the_demo_elsewhere(environment: Path, tmp_path: Path) -> None:
+    """It needs nothing of the checkout."""
+    python = environment / "bin" / "python"
     where = run(python, "-c", "import tracekit; print(tracekit.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(environment)
     report = run(environment / "bin" / "tracekit", "demo", "--no-serve", cwd=tmp_path)

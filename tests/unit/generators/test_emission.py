@@ -136,6 +136,8 @@ def points_of_line(line: str) -> list[tuple[Any, ...]]:
     found = []
     for part in MetricsData.from_json(line).resource_metrics:
         for metric in (metric for scoped in part.scope_metrics for metric in scoped.metrics):
+            if metric.exponential_histogram:
+                continue
             data = metric.gauge or metric.sum or metric.histogram
             for point in data.data_points:
                 value = (
@@ -162,6 +164,7 @@ def points_of_tables(found: dict[str, pa.Table]) -> list[tuple[Any, ...]]:
     return numbers + [
         (*head(row), row["count"], row["sum"], tuple(row["bucket_counts"]), tuple(row["explicit_bounds"]))
         for row in found["metric_histograms"].to_pylist()
+        if row["scale"] is None
     ]
 
 

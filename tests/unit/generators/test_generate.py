@@ -20,12 +20,18 @@ TINY = SHORT | {"run.duration_s": 5.0}
 
 
 def test_the_same_arguments_give_the_same_bytes(tmp_path: Path) -> None:
-    """Files, metrics and truth are equal to the byte; another seed is another run."""
+    """Spans, metrics, logs and truth are equal to the byte; another seed is another run."""
     for name, seed in (("one", 7), ("again", 7), ("other", 8)):
-        generate("slow_worker", seed=seed, overrides=TINY, out=tmp_path / name)
+        generate("slow_worker", seed=seed, overrides=TINY | {"clients.abort_share": 1.0}, out=tmp_path / name)
     for name in FILES:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
         assert (tmp_path / "one" / name).read_bytes() != (tmp_path / "other" / name).read_bytes()
+
+
+def test_a_run_that_logs_nothing_has_no_file_of_logs(tmp_path: Path) -> None:
+    """An empty file would be of no format."""
+    generate("healthy", seed=1, overrides=TINY, out=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.jsonl", "traces.jsonl", "truth.json"]
 
 
 def test_the_truth_names_culprits_effects_and_every_unit(tmp_path: Path) -> None:
@@ -76,9 +82,7 @@ def test_spans_and_truth_speak_of_the_same_traces(tmp_path: Path) -> None:
         {"corrupt.missing_share": 2},
     ],
 )
-def test_what_cannot_run_is_refused_before_anything_is_written(
-    tmp_path: Path, overrides: dict[str, Any]
-) -> None:
+def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path: Path, overrides: dict[str, Any]) -> None:
     """Not even the folder is made."""
     with pytest.raises(UsageError):
         generate("healthy", overrides=overrides, out=tmp_path / "out")
@@ -135,7 +139,7 @@ def test_the_command_writes_files_and_lists_scenarios(tmp_path: Path) -> None:
     settings = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
     done = CliRunner().invoke(command, ["slow_worker", "--out", str(tmp_path), "--seed", "3", *settings])
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.jsonl", "traces.jsonl", "truth.json"]
     listing = CliRunner().invoke(command, ["--list"]).output
     assert "slow_worker (serving)" in listing
     assert "Right answer:" in listing
