@@ -29,6 +29,12 @@ _STRUCK: dict[str, tuple[str, ...]] = {
 }
 
 
+_OWN_WORK = {
+    "fault.compute_factor", "fault.loader_factor", "fault.copy_factor", "fault.pause_ms", "fault.launch_us",
+    "fault.save_delay_ms", "fault.expert_factor",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Culprit:
     """One thing that was wrong: the parameter that made it so, the stages it strikes first, where and when."""
@@ -40,6 +46,10 @@ class Culprit:
     """The host concerned; None where it is not one host."""
     ranks: list[int] | None
     """The ranks concerned; None where it is all of them."""
+    stragglers: list[int]
+    """Those whose own work takes longer than that of their peers; none where links, what all share, or the cut of
+    the model are to blame.
+    """
     pipeline_stage: int | None
     rail: int | None
     first_step: int | None
@@ -63,6 +73,7 @@ def _culprit(parameter: Parameter, values: Values, steps: list[int]) -> Culprit:
     return Culprit(
         name, values[name], _STRUCK[name], host_name(hosts.pop()) if len(hosts) == 1 else None,
         None if ranks.all() else np.flatnonzero(ranks).tolist(),
+        np.flatnonzero(ranks).tolist() if name in _OWN_WORK and not ranks.all() else [],
         pipeline_stage=stage if name == "fault.stage_factor" else None,
         rail=number(values, "fault.rail") if name == "fault.rail_factor" else None,
         first_step=steps[0] if steps else None, last_step=steps[-1] if steps else None,

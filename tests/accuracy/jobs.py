@@ -146,8 +146,8 @@ def straggling(scenario: str, *, seed: int) -> Rows:
     emission, _ = corruption.apply(emission, values, seed=seed)
     with stored(emission) as database:
         answer = stragglers(database)
-    wanted = {(rank, stage) for one in truth["culprits"] for rank in one["ranks"] for stage in one["stages"]}
-    named = set(answer.culprits.select("rank", "stage").iter_rows())
+    wanted = {(rank, stage) for one in truth["culprits"] for rank in one["stragglers"] for stage in one["stages"]}
+    named = set(answer.culprits.drop_nulls("rank").select("rank", "stage").iter_rows())
     return [
         {
             "label": scenario,

@@ -41,7 +41,7 @@ def test_the_rank_that_is_slow_is_named_with_its_stage_and_steps(
     """Exactly the culprit, nobody else; its steps are those in which the fault cost time."""
     answer, truth = answered(database, tmp_path, scenario, seed=1)
     [culprit] = truth.content["culprits"]
-    assert set(answer.culprits["rank"].to_list()) == set(culprit["ranks"])
+    assert set(answer.culprits["rank"].to_list()) == set(culprit["stragglers"])
     assert set(answer.culprits["stage"].to_list()) == set(culprit["stages"])
     felt = [
         unit["step"] for unit in truth.content["units"]

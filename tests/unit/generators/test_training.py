@@ -44,20 +44,21 @@ def durations(run: Run) -> np.ndarray:
 @given(
     data=st.sampled_from([1, 2, 4]), tensor=st.sampled_from([1, 2]), stage_count=st.sampled_from([1, 2, 4]),
     batches=st.sampled_from([4, 8]), interleaved=st.booleans(), sigma=st.sampled_from([0.0, 0.3]),
+    struck=st.sampled_from([0, -1]),
     workers=st.integers(1, 3), overflow=st.sampled_from([0.0, 0.5]), sharded=st.booleans(), fault=st.sampled_from(
         ["compute_factor", "loader_factor", "copy_factor", "nic_factor", "rail_factor", "storage_factor"]
     ), mode=st.sampled_from(["async", "blocking"]), seed=st.integers(0, 2**32),
 )  # fmt: skip
 def test_time_is_conserved_whatever_the_configuration(
     data: int, tensor: int, stage_count: int, batches: int, interleaved: bool, sigma: float, workers: int,
-    overflow: float, sharded: bool, fault: str, mode: str, seed: int,
+    overflow: float, sharded: bool, fault: str, mode: str, struck: int, seed: int,
 ) -> None:  # fmt: skip
     """Stages sum to the step of every rank, nothing is negative, and steps follow each other without gap."""
     values = small_values(
         mesh__data=data, mesh__tensor=tensor, mesh__pipeline=stage_count, mesh__expert=data, data__workers=workers,
         schedule__micro_batches=batches, data__sequence_sigma=sigma, precision__overflow_share=overflow,
         schedule__name="interleaved" if interleaved and stage_count > 1 else "1f1b", gradients__sharded=sharded,
-        checkpoint__every_steps=3, checkpoint__mode=mode, evaluation__every_steps=4, fault__rank=0,
+        checkpoint__every_steps=3, checkpoint__mode=mode, evaluation__every_steps=4, fault__rank=struck,
         **{f"fault__{fault}": 5.0},
     )  # fmt: skip
     run = simulate(values, seed=seed)
