@@ -194,8 +194,11 @@ class Sent:
 Send = Callable[[bytes], bool]
 
 
-def http_sender(port: int) -> Send:
-    """Sends over one kept HTTP connection; False for a refusal that may be tried again."""
+def http_sender(port: int, *, success_body: bytes = b"") -> Send:
+    """Sends over one kept HTTP connection; False for a refusal that may be tried again.
+
+    `success_body` is what a success without rejections may have for a body.
+    """
     connection = socket.create_connection(("127.0.0.1", port), timeout=60)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -205,7 +208,7 @@ def http_sender(port: int) -> Send:
         status, body = _answer(connection)
         if status in (429, 503):
             return False
-        if status != 200 or body:
+        if status != 200 or body not in (b"", success_body):
             raise RuntimeError(f"unexpected answer {status} {body[:200]!r}")
         return True
 
@@ -229,14 +232,14 @@ def _more(connection: socket.socket) -> bytes:
     raise ConnectionError("the server closed the connection")
 
 
-def grpc_sender(port: int) -> Send:
-    """Sends over one gRPC channel; False for a refusal that may be tried again."""
+def grpc_sender(port: int, *, success_body: bytes = b"") -> Send:
+    """Sends over one gRPC channel; the rest as `http_sender`."""
     channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)])
     call = channel.unary_unary(_GRPC_METHOD)
 
     def send(payload: bytes) -> bool:
         try:
-            if call(payload, timeout=60):
+            if call(payload, timeout=60) not in (b"", success_body):
                 raise RuntimeError("unexpected partial success")
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNAVAILABLE:
