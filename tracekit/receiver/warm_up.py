@@ -22,12 +22,16 @@ _ID, _SPAN_ID = bytes([7] * 16), bytes([7] * 8)
 def warm_up() -> None:
     """Decode and store one request of each signal in each encoding; the first time after installation
     takes long."""
-    samples: dict[Signal, Message] = {"traces": _traces(), "metrics": _metrics(), "logs": _logs()}
     with Database.open(None) as database:
-        for signal, message in samples.items():
-            payloads: dict[Encoding, bytes] = {"protobuf": message.SerializeToString(), "json": _otlp_json(message)}
-            for encoding, payload in payloads.items():
-                write_group(database, read_group([Export(signal, encoding, payload, "self")]))
+        for (signal, encoding), payload in samples().items():
+            write_group(database, read_group([Export(signal, encoding, payload, "self")]))
+
+
+def samples() -> dict[tuple[Signal, Encoding], bytes]:
+    """A request of each signal in each encoding that has a value of every kind."""
+    messages: dict[Signal, Message] = {"traces": _traces(), "metrics": _metrics(), "logs": _logs()}
+    protobuf = {(signal, "protobuf"): message.SerializeToString() for signal, message in messages.items()}
+    return protobuf | {(signal, "json"): _otlp_json(message) for signal, message in messages.items()}
 
 
 def _otlp_json(message: Message) -> bytes:
