@@ -28,8 +28,8 @@ class Target:
 def accuracy(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Accuracy of answers by group, in order of first appearance; only rows whose metric the fault made worse.
 
-    Columns: the group, `answers`, `ac1`, `ac3`, `avg5`, `lift` (AC@1 over that of a random order), `detected`,
-    `time_first`, `error` and `error_p90` (of the attributed time), `share` and `true_share` (medians),
+    Columns: the group, `count`, `ac1`, `ac3`, `avg5`, `chance` (AC@1 of a random order), `lift` (AC@1 over it),
+    `detected`, `time_first`, `error` and `error_p90` (of the attributed time), `share` and `true_share` (medians),
     `misplaced`, `refused`.
     """
     return (
@@ -40,6 +40,7 @@ def accuracy(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
             ac1=pl.col("ac1").mean(),
             ac3=pl.col("ac3").mean(),
             avg5=pl.mean_horizontal(pl.col(f"ac{k}") for k in range(1, DEEPEST + 1)).mean(),
+            chance=pl.col("chance1").mean(),
             lift=pl.col("ac1").mean() / pl.col("chance1").mean(),
             detected=pl.col("detected").mean(),
             time_first=pl.col("time_first").mean(),

@@ -36,6 +36,9 @@ Rows = list[dict[str, Any]]
 HEALTHY_WINDOWS = 40
 """Windows of the long healthy run that are asked about, each against all the time before the first of them."""
 
+UNSEEN_STAGES = {"step.launch_overhead": "unattributed"}
+"""Stages of steps that spans do not show, and what their time is where only spans tell."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -146,7 +149,12 @@ def straggling(scenario: str, *, seed: int) -> Rows:
     emission, _ = corruption.apply(emission, values, seed=seed)
     with stored(emission) as database:
         answer = stragglers(database)
-    wanted = {(rank, stage) for one in truth["culprits"] for rank in one["stragglers"] for stage in one["stages"]}
+    wanted = {
+        (rank, UNSEEN_STAGES.get(stage, stage))
+        for one in truth["culprits"]
+        for rank in one["stragglers"]
+        for stage in one["stages"]
+    }
     named = set(answer.culprits.drop_nulls("rank").select("rank", "stage").iter_rows())
     return [
         {

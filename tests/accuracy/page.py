@@ -74,6 +74,7 @@ _ACCURACY: dict[str, tuple[str, Cell]] = {
     "ac1": ("AC@1", share),
     "ac3": ("AC@3", share),
     "avg5": ("Avg@5", share),
+    "chance": ("chance", share),
     "lift": ("lift", times),
     "detected": ("detected", share),
     "error": ("error, median", percent),
