@@ -16,6 +16,7 @@
 --   attempt: attempt of the job, -1 where unknown.
 --   step: number of the step.
 --   rank: the rank.
+--   host: the host that it runs on, NULL where unknown.
 --   stage: the stage.
 --   operation: name of the span that the time belongs to.
 --   own_ns: exclusive time in nanoseconds.
@@ -29,7 +30,8 @@ roles AS (
         job_id,
         attempt,
         rank,
-        any_value(attributes['tracekit.parallel.pp']::VARCHAR ORDER BY resource_id) AS role
+        any_value(attributes['tracekit.parallel.pp']::VARCHAR ORDER BY resource_id) AS role,
+        any_value(host_name ORDER BY resource_id) AS host
     FROM base.resources
     WHERE job_id IS NOT NULL AND rank IS NOT NULL
     GROUP BY ALL
@@ -42,6 +44,7 @@ steps AS (
         units.step,
         units.rank,
         coalesce(roles.role, '') AS role,
+        roles.host,
         units.end_ns - units.start_ns AS step_ns,
         count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step) AS rank_count
     FROM base.units
@@ -65,6 +68,7 @@ own AS (
         steps.step,
         steps.rank,
         steps.role,
+        steps.host,
         steps.rank_count,
         unit_stages.stage,
         unit_stages.operation,
@@ -122,6 +126,7 @@ SELECT
     own.attempt,
     own.step,
     own.rank,
+    own.host,
     own.stage,
     own.operation,
     own.own_ns,

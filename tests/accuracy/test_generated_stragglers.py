@@ -33,7 +33,8 @@ def answered(database: Database, folder: Path, scenario: str, *, seed: int) -> t
 
 
 @pytest.mark.parametrize(
-    "scenario", ["slow_loader", "slow_gpu", "gc_pause", "flapping_gpu", "checkpoint_stall", "expert_imbalance"]
+    "scenario",
+    ["slow_loader", "slow_gpu", "gc_pause", "flapping_gpu", "checkpoint_stall", "expert_imbalance", "busy_host"],
 )
 def test_the_rank_that_is_slow_is_named_with_its_stage_and_steps(
     database: Database, tmp_path: Path, scenario: str
@@ -42,7 +43,9 @@ def test_the_rank_that_is_slow_is_named_with_its_stage_and_steps(
     answer, truth = answered(database, tmp_path, scenario, seed=1)
     [culprit] = truth.content["culprits"]
     assert set(answer.culprits["rank"].to_list()) == set(culprit["stragglers"])
-    assert set(answer.culprits["stage"].to_list()) == set(culprit["stages"])
+    # Launches have no spans: what spans leave unexplained is all that shows.
+    shown = {"unattributed" if stage == "step.launch_overhead" else stage for stage in culprit["stages"]}
+    assert set(answer.culprits["stage"].to_list()) == shown
     felt = [
         unit["step"] for unit in truth.content["units"]
         if unit["rank"] in culprit["ranks"] and sum(unit["injected_ns"].values()) > 0

@@ -59,6 +59,21 @@ def test_a_rank_that_is_slow_now_and_then_is_named_once(store: Write) -> None:
     assert (culprit["rank"], culprit["steps"], culprit["first_step"], culprit["last_step"]) == (2, 9, 20, 180)
 
 
+@pytest.mark.parametrize(("hosts", "named"), [(("a", "a", "b", "b"), {2, 3}), (("a", "b", "c", "d"), set())])
+def test_ranks_of_one_host_count_together(store: Write, hosts: tuple[str, ...], named: set[int]) -> None:
+    """Ranks 2 and 3 each lose less than a hundredth; on one host it is the host that lost more, else chance."""
+    slow = {(step, rank): 20 * MS for step in range(20, 35) for rank in (2, 3)}
+    database = store(_steps(200, slow))
+    with database.transaction() as cursor:
+        for rank, host in enumerate(hosts):
+            cursor.execute(
+                "INSERT INTO base.resources (resource_id, identity_hash, host_name, job_id, attempt, rank, "
+                "dropped_attributes_count) VALUES ($rank, $rank, $host, 'job', 0, $rank, 0)",
+                {"rank": rank, "host": host},
+            )
+    assert set(stragglers(database).culprits["rank"].to_list()) == named
+
+
 @pytest.mark.parametrize(("ranks", "slow"), [(2, {1}), (4, {2, 3}), (4, {2})])
 def test_ranks_that_are_always_slow_are_named(store: Write, ranks: int, slow: set[int]) -> None:
     """A slow rank of two, or two of four on a bad host, is measured by the ranks that are not slow."""
