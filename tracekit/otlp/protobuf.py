@@ -38,6 +38,9 @@ _MALFORMED = int(Reason.MALFORMED)
 _WRONG_SIGNAL = int(Reason.WRONG_SIGNAL)
 _NESTED_TOO_DEEP = np.int64(Reason.NESTED_TOO_DEEP)
 _NOTHING = np.int64(0)
+# Field numbers have 29 bits; the official readers take no key of more bytes than that needs.
+_LARGEST_KEY = np.uint64(0xFFFFFFFF)
+_KEY_BYTES = 5
 _SIGNAL_COUNT = 3
 
 
@@ -169,6 +172,7 @@ def _walk_field(
     around = stack[index(depth)]
     end = around.end
     key, position = _varint(buffer, start, end)
+    is_key = position - start <= _KEY_BYTES and key <= _LARGEST_KEY
     number, wire_type = key >> np.uint64(3), np.int64(key & np.uint64(7))
     code = np.int64(UNKNOWN)
     if position > 0 and number < np.uint64(plan.code_of.shape[1]):
@@ -176,7 +180,7 @@ def _walk_field(
     field = plan.fields[index(code)]
     value, size, position = _wire_value(buffer, position, end, wire_type)
     is_cut = position == -1 and end == stack[0].end
-    if number == 0 or (position < 0 and not (is_cut and field.child >= 0 and value > 0)):
+    if number == 0 or not is_key or (position < 0 and not (is_cut and field.child >= 0 and value > 0)):
         return at, depth, start, _TRUNCATED if is_cut else _MALFORMED
     if code == UNKNOWN:
         return at, depth, position, 0

@@ -163,3 +163,17 @@ def test_logs_bytes_offered_as_traces_are_rejected(has_ids: bool) -> None:
     batch = decode([Document(data.SerializeToString())], encoding="protobuf", signal="traces")
     assert record_count(batch) == 0
     assert [each["reason"] for each in batch.rejects.to_pylist()] == ["wrong_signal"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [b"\xe0\xe0\xe0\xe0\xe0\xe0\xe0\xe0\xe0\x09", b"\x88\x80\x80\x80\x80\x01", b"\xf8\xff\xff\xff\x7f"],
+    ids=["64 bits", "six bytes for a small number", "a number beyond 29 bits"],
+)
+def test_keys_that_no_protobuf_has_are_not_skipped_as_unknown_fields(key: bytes) -> None:
+    """The official parser refuses them; a document that has one was damaged on its way."""
+    payload = key + b"\x01"
+    with pytest.raises(DecodeError):
+        TracesData.FromString(payload)
+    found = decode([Document(payload)], encoding="protobuf", signal="traces").rejects.to_pylist()
+    assert [each["reason"] for each in found] == ["malformed"]
