@@ -43,7 +43,8 @@ roots AS MATERIALIZED (
         attributes['bootstrap_room']::VARCHAR AS room
     FROM batch_spans
     WHERE coalesce(attributes['module']::VARCHAR = 'sglang::request', FALSE)
-        OR regexp_matches(name, '^\s*(prefill |decode )?Req [0-9a-f]{1,8}$')
+        OR contains(name, 'Req ')
+        AND regexp_matches(name, '^\s*(prefill |decode )?Req [0-9a-f]{1,8}$')
 ),
 threads AS MATERIALIZED (
     SELECT
