@@ -17,6 +17,7 @@ from generators.serving import logs as serving_logs
 from generators.spans import Emission
 from generators.training import counters as training_counters
 from generators.training import emission as training_emission
+from generators.training import logs as training_logs
 from generators.training import parameters as training_parameters
 from generators.training import simulation as training_simulation
 from generators.training import truth as training_truth
@@ -45,6 +46,7 @@ def run_training(values: Values, *, seed: int) -> tuple[Emission, dict[str, Any]
     """A training run and its truth, the counterfactual without the fault included."""
     run = training_simulation.simulate(values, seed=seed)
     emission = training_counters.with_counters(training_emission.emission(run, seed=seed), run)
+    emission = training_logs.with_logs(emission, run)
     other = training_truth.counterfactual(run, seed=seed)
     return emission, training_truth.truth(run, other, emission, seed=seed)
 

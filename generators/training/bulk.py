@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from generators.bulk import tables
 from generators.parameters import Values
-from generators.training import counters
+from generators.training import counters, logs
 from generators.training.emission import emission
 from generators.training.simulation import simulate, slices
 
@@ -24,5 +24,5 @@ def batches(values: Values, *, seed: int, steps_each: int = 16) -> Iterator[dict
     """
     run = simulate(values, seed=seed)
     for place, part in enumerate(slices(run, steps_each=steps_each)):
-        spans = emission(part, seed=seed + place * IDS_APART)
+        spans = logs.with_logs(emission(part, seed=seed + place * IDS_APART), part)
         yield tables(counters.with_counters(spans, run) if place == 0 else spans)

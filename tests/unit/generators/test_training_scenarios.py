@@ -16,7 +16,7 @@ from generators.bulk import tables
 from generators.generate import generate, prepare
 from generators.sdk_export import export_metrics
 from generators.spans import Emission
-from generators.training import counters, emission, stages, state
+from generators.training import counters, emission, logs, stages, state
 from generators.training.bulk import batches
 from generators.training.causes import Culprit, culprits
 from generators.training.simulation import Run, simulate, slices
@@ -36,8 +36,8 @@ SHORT = {"run.steps": 24, "schedule.micro_batches": 4, "emit.metrics_interval_s"
 
 
 def emitted(run: Run, *, seed: int = 1) -> Emission:
-    """Spans and counters of a run."""
-    return counters.with_counters(emission.emission(run, seed=seed), run)
+    """Spans, counters and log records of a run."""
+    return logs.with_logs(counters.with_counters(emission.emission(run, seed=seed), run), run)
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,7 @@ def test_batches_carry_the_whole_run() -> None:
     [single] = batches(values, seed=3, steps_each=100)
     assert single["spans"].equals(whole["spans"])
     assert single["metric_points"].equals(whole["metric_points"])
+    assert single["logs"].equals(whole["logs"])
     parts = [batch["spans"] for batch in batches(values, seed=3, steps_each=4)]
     columns = ["name", "start_ns", "end_ns", "attributes", "resource_row"]
     keys = [[row for part in of for row in zip(*(part[name].to_pylist() for name in columns), strict=True)]
@@ -257,6 +258,21 @@ def test_counters_add_up() -> None:
     reading_ns = emitted(run).series[0].time_ns[-1] - 1767225600 * 10**9
     expected = [67_000_000 * int(((at >= 0) & (at <= reading_ns)).sum()) for at in messages]
     assert sent == expected
+
+
+def test_rank_0_logs_skipped_steps_and_checkpoints_inside_its_step() -> None:
+    """One record each, while the step lasts, in its trace and under its span."""
+    spans = small_emission()
+    run = simulate(small_values(checkpoint__every_steps=3, precision__overflow_share=0.3), seed=1)
+    roots = next(group for group in spans.groups if group.name == "step")
+    skipped, saved = spans.logs
+    assert len(skipped) == run.draws.calendar["is_overflow"].sum() > 0
+    assert saved.trace.tolist() == [2, 5, 8]
+    for records in spans.logs:
+        parents = np.flatnonzero(np.isin(roots.span_id, records.span_id))
+        assert roots.trace[parents].tolist() == records.trace.tolist()
+        assert (roots.resource[parents] == 0).all()
+        assert ((roots.start_ns[parents] <= records.time_ns) & (records.time_ns <= roots.end_ns[parents])).all()
 
 
 def test_the_truth_has_a_unit_for_each_rank_and_step_and_closes() -> None:
