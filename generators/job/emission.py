@@ -49,15 +49,12 @@ class Sketch:
         """Spans of one name, an element a resource; returns their ids."""
         where = np.atleast_1d(np.asarray(resource, np.int64))
         ids = identifiers(self.seed, f"span_ids.{key}", where.size)
-        wide = {"parent_id": parent, "start_ns": start_ns, "end_ns": end_ns}
-        kinds = {"parent_id": np.uint64, "start_ns": np.int64, "end_ns": np.int64}
-        columns = {one: np.full(where.size, value, kinds[one]) for one, value in wide.items()}
-        columns["start_ns"] += self.origin_ns
-        columns["end_ns"] += self.origin_ns
+        parents = np.full(where.size, parent, np.uint64)
+        start, end = (np.full(where.size, at, np.int64) + self.origin_ns for at in (start_ns, end_ns))
         named: dict[str, Column | Optional] = {} if stage is None else {"tracekit.stage": stage}
         self.groups.append(
             SpanGroup(
-                name, _SCOPES[name], INTERNAL, where, np.zeros(where.size, np.int64), ids, **columns,
+                name, _SCOPES[name], INTERNAL, where, np.zeros(where.size, np.int64), ids, parents, start, end,
                 status=status, attributes={**named, **(attributes or {})}, events=events,
             )
         )  # fmt: skip

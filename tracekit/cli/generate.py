@@ -42,7 +42,8 @@ def generate(
     """Make the telemetry of a workload whose truth is known.
 
     SCENARIO is a name from --list or a TOML file of the same form. The folder gets traces.jsonl,
-    metrics.jsonl and truth.json: what was injected, and the same run without it.
+    metrics.jsonl, logs.jsonl where anything was logged, and truth.json: what was injected, and the
+    same run without it.
 
     \b
     Examples:

@@ -17,6 +17,7 @@ from generators.spans import (
     ERROR,
     INTERNAL,
     SERVER,
+    Column,
     Emission,
     EventGroup,
     LinkGroup,
@@ -188,7 +189,7 @@ def sibling_links(plan: Sketch) -> tuple[LinkGroup, ...]:
         return ()
     number = np.arange(plan.run.requests.size)
     first = number // fan_out * fan_out
-    attributes = {"link.kind": "sibling", "call.position": number - first}
+    attributes: dict[str, Column | Optional] = {"link.kind": "sibling", "call.position": number - first}
     return (LinkGroup(plan.root_ids[first], number != first, first, attributes),)
 
 

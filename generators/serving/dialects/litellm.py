@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from generators.serving.dialects.common import (
-    GATEWAY_SCOPE,
     LITELLM_NAMES,
     MODEL_NAME,
     Sketch,
@@ -22,7 +21,7 @@ from generators.serving.dialects.common import (
     sketch,
 )
 from generators.serving.simulation import Run
-from generators.spans import INTERNAL, Emission, Optional, SpanGroup
+from generators.spans import INTERNAL, Column, Emission, Optional, SpanGroup
 
 V1_NAMES = ("auth", "redis", "redis", "guardrail", "queue", "router", "self")
 
@@ -39,7 +38,7 @@ def _call(plan: Sketch) -> SpanGroup:
     group = chat_group(plan)
     event = group.events[0]
     chunk_s = (event.time_ns - group.start_ns) / 1e9
-    more = {
+    more: dict[str, Column | Optional] = {
         "gen_ai.provider.name": "openai",
         "server.address": "api.provider.example",
         "gen_ai.response.time_to_first_chunk": Optional(chunk_s, event.present),
@@ -65,15 +64,16 @@ def _quota_named(checks: list[SpanGroup]) -> list[SpanGroup]:
 def _enclosing(plan: Sketch) -> list[SpanGroup]:
     """`router` around `litellm_request` around the call, and `self`, which repeats it beside them."""
     call = chat_group(plan)
-    shared = {"resource": call.resource, "trace": call.trace, "start_ns": call.start_ns, "end_ns": call.end_ns}
-    router, request = (plan.ids(f"litellm.{name}", len(call)) for name in ("router", "request"))
+    router, request, repeated = (plan.ids(f"litellm.{name}", len(call)) for name in ("router", "request", "self"))
     usage = {key: value for key, value in call.attributes.items() if key.startswith("gen_ai.")}
+    raw = replace(
+        call, name="raw_gen_ai_request", kind=INTERNAL, parent_id=request, events=(),
+        attributes={"llm.openai.model": MODEL_NAME},
+    )  # fmt: skip
+    outside = replace(raw, name="router", span_id=router, parent_id=call.parent_id, status=None, attributes={})
     return [
-        SpanGroup("raw_gen_ai_request", GATEWAY_SCOPE, INTERNAL, span_id=call.span_id, parent_id=request,
-                  status=call.status, attributes={"llm.openai.model": MODEL_NAME}, **shared),
-        SpanGroup("litellm_request", GATEWAY_SCOPE, INTERNAL, span_id=request, parent_id=router,
-                  status=call.status, attributes=usage, **shared),
-        SpanGroup("router", GATEWAY_SCOPE, INTERNAL, span_id=router, parent_id=call.parent_id, **shared),
-        SpanGroup("self", GATEWAY_SCOPE, INTERNAL, span_id=plan.ids("litellm.self", len(call)),
-                  parent_id=call.parent_id, **shared),
-    ]  # fmt: skip
+        raw,
+        replace(raw, name="litellm_request", span_id=request, parent_id=router, attributes=usage),
+        outside,
+        replace(outside, name="self", span_id=repeated),
+    ]
