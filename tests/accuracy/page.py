@@ -21,7 +21,7 @@ Cell = Callable[[Any], str]
 
 def page(tables: dict[str, Rows], *, seeds: Sequence[int]) -> str:
     """The page with the figures of these tables."""
-    sections = {name: section(tables) for name, section in _SECTIONS.items()}
+    sections = {name: section(tables) for name, section in SECTIONS.items()}
     settings = {
         "seeds": ", ".join(map(str, seeds)),
         "window": f"{FULL.window_s:.0f}",
@@ -237,7 +237,7 @@ def _outside(_: dict[str, Rows]) -> str:
     )
 
 
-_SECTIONS: dict[str, Callable[[dict[str, Rows]], str]] = {
+SECTIONS: dict[str, Callable[[dict[str, Rows]], str]] = {
     "targets": _targets, "faults": _faults, "delays": _delays, "defects": _defects, "misses": _misses,
     "dialects": _dialects, "alarms": _alarms, "coverage": _coverage, "refusals": _refusals,
     "stragglers": _stragglers, "quality": _quality, "outside": _outside,

@@ -56,7 +56,7 @@ def ranked(answer: TailAnswer, truth: Effect) -> dict[str, Any]:
     nothing. `detected`: a struck stage is more than chance, and the verdict says that something is slower.
     `time_first`: the stage with the largest true effect, struck or downstream, is ranked first.
     """
-    order = [] if answer.verdict == "refused" else answer.stages["stage"].to_list()
+    order = named(answer)
     certain = set(answer.stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0))["stage"])
     row: dict[str, Any] = {f"ac{k}": within(order, truth.answers, k) for k in range(1, DEEPEST + 1)}
     chance = [min(k / max(len(order), 1), 1.0) for k in range(1, DEEPEST + 1)]
@@ -70,6 +70,19 @@ def ranked(answer: TailAnswer, truth: Effect) -> dict[str, Any]:
         "detected": answer.verdict in ALARMS and bool(certain & set(truth.answers)),
         "time_first": bool(order) and order[0] == max(truth.stage_ns, key=lambda stage: truth.stage_ns[stage]),
     }
+
+
+def named(answer: TailAnswer) -> list[str]:
+    """Stages in the order in which the answer names them: the largest excess first.
+
+    Where the whole could be chance it names those that are slower beyond it first. A refused answer names none.
+    """
+    if answer.verdict == "refused":
+        return []
+    if answer.verdict != "stage_slower":
+        return answer.stages["stage"].to_list()
+    is_certain = pl.col("significant") & (pl.col("excess_ns") > 0)
+    return answer.stages.sort(is_certain, "excess_ns", descending=True, maintain_order=True)["stage"].to_list()
 
 
 def within(order: list[str], answers: list[str], k: int) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from string import Template
 from typing import Any
 
 import polars as pl
 import pytest
 
 from generators.models import MODELS
-from tests.accuracy import figures
+from tests.accuracy import figures, page
 from tests.accuracy.effects import effect
 from tests.accuracy.grid import FAULTS, SHORT
 from tests.accuracy.jobs import Rows, asked, changed
@@ -97,6 +98,12 @@ def test_answers_without_a_struck_stage_in_the_metric_do_not_count() -> None:
     [found] = figures.accuracy(rows, ["label"]).to_dicts()
     assert (found["count"], found["ac1"], found["error"]) == (2, 0.5, 0.26)
     assert found["lift"] == pytest.approx(5.0)
+
+
+def test_the_page_has_a_place_for_every_table() -> None:
+    """A table that the words do not name would be measured and never shown."""
+    named = set(Template(page.TEMPLATE.read_text(encoding="utf-8")).get_identifiers())
+    assert named == set(page.SECTIONS) | {"seeds", "window", "baseline"}
 
 
 def test_alarms_are_counted_with_the_verdicts_beside_them() -> None:
