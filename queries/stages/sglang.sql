@@ -20,7 +20,7 @@
 -- Reads batch_spans, base.span_events.
 -- Columns:
 --   span_row: the span.
---   part: 0, the span itself; from 1, an operation inside it.
+--   part: 0, the span itself; 1, an operation inside it.
 --   stage: stage code.
 --   operation: name of the span, of a part that of the slice or the caller with its own name after
 --     a slash.
@@ -364,14 +364,66 @@ callers AS (
     GROUP BY ALL
     HAVING count(DISTINCT roots.role) = 2
 ),
-inner_spans AS (
+mapped AS (
+    SELECT span_row, 'unattributed' AS stage, name AS operation FROM threads
+    UNION ALL
+    SELECT span_row, stage, name FROM staged
+    UNION ALL
     SELECT
         inner_span.span_row,
-        inner_span.name,
-        CASE WHEN staged.stage = 'eng.decode' THEN 'eng.decode' ELSE 'unattributed' END AS stage
+        CASE WHEN staged.stage = 'eng.decode' THEN 'eng.decode' ELSE 'unattributed' END,
+        inner_span.name
     FROM staged
     INNER JOIN batch_spans AS inner_span
         ON inner_span.trace_no = staged.trace_no AND inner_span.parent_span_id = staged.span_id
+),
+parts AS (
+    SELECT holders.span_row, told.* EXCLUDE (root_row)
+    FROM holders
+    INNER JOIN told USING (root_row)
+    UNION ALL
+    SELECT span_row, stage, operation, start_ns, end_ns, placed_by, source
+    FROM interruptions
+    UNION ALL
+    SELECT staged.span_row, told_by_partners.* EXCLUDE (root_row)
+    FROM staged
+    INNER JOIN told_by_partners USING (root_row)
+    WHERE staged.name = 'decode_transferred'
+    UNION ALL
+    SELECT
+        span_row,
+        'unsplit(eng.prefill|eng.queue)',
+        name || '/prefill',
+        greatest(start_ns + ttft_ns - prefill_said_ns, start_ns),
+        start_ns + ttft_ns,
+        span_row,
+        'attribute'
+    FROM without_slices
+    WHERE prefill_said_ns BETWEEN 1 AND ttft_ns + 1000000 + ttft_ns // 100
+    UNION ALL
+    SELECT
+        span_row,
+        'eng.decode',
+        name || '/decode',
+        start_ns + ttft_ns,
+        start_ns + ttft_ns + decode_said_ns,
+        span_row,
+        'attribute'
+    FROM without_slices
+    WHERE decode_said_ns BETWEEN 1 AND span_ns - ttft_ns + 1000000 + span_ns // 100
+    UNION ALL
+    SELECT
+        span_row,
+        'net.dispatch',
+        'edge:' || service_name || '->' || callee_service,
+        NULL,
+        start_ns,
+        first_row,
+        'gap'
+    FROM callers
+    UNION ALL
+    SELECT span_row, 'out.stream', name || '/stream', end_ns, NULL, last_row, 'gap'
+    FROM callers
 )
 SELECT
     roots.span_row,
@@ -392,92 +444,16 @@ SELECT
 FROM roots
 LEFT JOIN facts USING (span_row)
 UNION ALL BY NAME
-SELECT span_row, 0 AS part, 'unattributed' AS stage, name AS operation
-FROM threads
-UNION ALL BY NAME
-SELECT span_row, 0 AS part, stage, name AS operation
-FROM staged
-UNION ALL BY NAME
-SELECT span_row, 0 AS part, stage, name AS operation
-FROM inner_spans
+SELECT *, 0 AS part
+FROM mapped
 UNION ALL BY NAME
 SELECT
-    holders.span_row,
+    *,
     1 AS part,
-    told.* EXCLUDE (root_row),
-    CASE WHEN told.source = 'span' THEN 'observed' ELSE 'derived' END AS quality
-FROM holders
-INNER JOIN told USING (root_row)
-WHERE told.end_ns IS NULL OR told.start_ns < told.end_ns
-UNION ALL BY NAME
-SELECT
-    span_row,
-    2 AS part,
-    stage,
-    operation,
-    start_ns,
-    end_ns,
-    placed_by,
-    source,
-    'derived' AS quality
-FROM interruptions
-WHERE start_ns < end_ns
-UNION ALL BY NAME
-SELECT
-    staged.span_row,
-    3 AS part,
-    told_by_partners.* EXCLUDE (root_row),
-    'observed' AS quality
-FROM staged
-INNER JOIN told_by_partners USING (root_row)
-WHERE staged.name = 'decode_transferred'
-UNION ALL BY NAME
-SELECT
-    span_row,
-    4 AS part,
-    'unsplit(eng.prefill|eng.queue)' AS stage,
-    name || '/prefill' AS operation,
-    greatest(start_ns + ttft_ns - prefill_said_ns, start_ns) AS start_ns,
-    start_ns + ttft_ns AS end_ns,
-    span_row AS placed_by,
-    'attribute' AS source,
-    'unsplit' AS quality
-FROM without_slices
-WHERE prefill_said_ns BETWEEN 1 AND ttft_ns + 1000000 + ttft_ns // 100
-UNION ALL BY NAME
-SELECT
-    span_row,
-    5 AS part,
-    'eng.decode' AS stage,
-    name || '/decode' AS operation,
-    start_ns + ttft_ns AS start_ns,
-    start_ns + ttft_ns + decode_said_ns AS end_ns,
-    span_row AS placed_by,
-    'attribute' AS source,
-    'derived' AS quality
-FROM without_slices
-WHERE decode_said_ns BETWEEN 1 AND span_ns - ttft_ns + 1000000 + span_ns // 100
-UNION ALL BY NAME
-SELECT
-    span_row,
-    6 AS part,
-    'net.dispatch' AS stage,
-    'edge:' || service_name || '->' || callee_service AS operation,
-    NULL::BIGINT AS start_ns,
-    start_ns AS end_ns,
-    first_row AS placed_by,
-    'gap' AS source,
-    'derived' AS quality
-FROM callers
-UNION ALL BY NAME
-SELECT
-    span_row,
-    7 AS part,
-    'out.stream' AS stage,
-    name || '/stream' AS operation,
-    end_ns AS start_ns,
-    NULL::BIGINT AS end_ns,
-    last_row AS placed_by,
-    'gap' AS source,
-    'derived' AS quality
-FROM callers
+    CASE
+        WHEN stage LIKE 'unsplit(%' THEN 'unsplit'
+        WHEN source = 'span' THEN 'observed'
+        ELSE 'derived'
+    END AS quality
+FROM parts
+WHERE start_ns IS NULL OR end_ns IS NULL OR start_ns < end_ns
