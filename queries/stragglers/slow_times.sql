@@ -23,6 +23,7 @@
 --   reference_ns: the reference in nanoseconds.
 --   excess_ns: time above the reference in nanoseconds.
 --   rank_count: ranks that reported the step.
+--   host_rank_count: those of them on the host.
 --   waited_ns: waiting time of the other ranks that was charged to this rank in this step, in nanoseconds.
 WITH
 roles AS (
@@ -46,7 +47,8 @@ steps AS (
         coalesce(roles.role, '') AS role,
         roles.host,
         units.end_ns - units.start_ns AS step_ns,
-        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step) AS rank_count
+        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step) AS rank_count,
+        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step, roles.host) AS host_rank_count
     FROM base.units
     LEFT JOIN roles USING (job_id, attempt, rank)
     WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
@@ -70,6 +72,7 @@ own AS (
         steps.role,
         steps.host,
         steps.rank_count,
+        steps.host_rank_count,
         unit_stages.stage,
         unit_stages.operation,
         sum(unit_stages.self_ns)::BIGINT AS own_ns
@@ -133,6 +136,7 @@ SELECT
     peers.reference_ns,
     own.own_ns - peers.reference_ns AS excess_ns,
     own.rank_count,
+    own.host_rank_count,
     coalesce(waits.waited_ns, 0) AS waited_ns
 FROM own
 INNER JOIN peers USING (job_id, role, stage, operation)

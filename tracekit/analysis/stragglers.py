@@ -21,7 +21,7 @@ STEP_SHARE = 0.10
 """... this share of the median step time above it, and ..."""
 
 LOST_SHARE = 0.01
-"""... the slow steps of its host together lost this share of the job's time. Less is not named."""
+"""... its slow steps, or those of its host, together lost this share of the job's time. Less is not named."""
 
 MINIMUM_STEPS = 8
 """Fewer steps give no reference to call anything slow."""
@@ -89,7 +89,7 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     A rank is named for steps in which an operation of its own took more than `SPREADS` robust deviations and
     `STEP_SHARE` of the median step above what it takes a typical rank of its role (the median over ranks of
     their medians), if these steps lost `LOST_SHARE` of the job's time, in a row (one step may be missing
-    between two) or scattered, on one rank or on several of its host. The waiting of others for a rank in such
+    between two) or scattered, on one rank or on all of its host. The waiting of others for a rank in such
     a step is charged to its slow operations in proportion to their excess. The reference is robust and knows
     roles, as the OSDI 2025 what-if analysis of stragglers asks for; the numbers are occupancy, not a replay.
     """
@@ -121,24 +121,31 @@ def _evidence(database: Database, job: str | None) -> Evidence:
 
 
 def _charged(slow: pl.DataFrame) -> pl.DataFrame:
-    """Slow operations with the waiting charged to them; all ranks slow together are one row without rank."""
+    """Slow operations with the waiting charged to them; all ranks slow together are one row without rank.
+
+    `place` is the host where all its ranks were slow in that step, else the rank.
+    """
     key = ["job_id", "attempt", "step", "stage", "operation"]
     together = (pl.len().over(key) >= pl.col("rank_count")) & (pl.col("rank_count") > 1)
-    marked = slow.with_columns(together=together)
+    whole_host = pl.col("host").is_not_null() & (pl.len().over(*key, "host") >= pl.col("host_rank_count"))
+    marked = slow.with_columns(
+        together=together,
+        place=pl.when(whole_host).then("host").otherwise(pl.col("rank").cast(pl.String)),
+    )
     alone = marked.filter(~pl.col("together"))
     waits = [
         share
         for _, part in alone.group_by(["job_id", "attempt", "step", "rank"], maintain_order=True)
         for share in apportioned(part["waited_ns"][0], part["excess_ns"].to_list())
     ]
-    columns = [*key, "rank", "host", "excess_ns", "waited_ns"]
+    columns = [*key, "rank", "place", "excess_ns", "waited_ns"]
     all_ranks = (
         marked.filter(pl.col("together"))
         .group_by(key)
         .agg(pl.col("excess_ns").sum())
         .with_columns(
             rank=pl.lit(None, dtype=slow.schema["rank"]),
-            host=pl.lit(None, dtype=pl.String),
+            place=pl.lit(None, dtype=pl.String),
             waited_ns=pl.lit(0, dtype=pl.Int64),
         )
     )
@@ -148,7 +155,7 @@ def _charged(slow: pl.DataFrame) -> pl.DataFrame:
 
 def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """Runs of steps with the same culprit that lost enough, alone or together (CULPRIT_SCHEMA)."""
-    who = ["job_id", "attempt", "host", "rank", "stage", "operation"]
+    who = ["job_id", "attempt", "place", "rank", "stage", "operation"]
     is_new_run = (pl.col("step").diff().over(who, order_by="step") > _STEP_GAP).fill_null(value=False)
     runs = (
         charged.sort(*who, "step")
@@ -163,15 +170,14 @@ def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
         )
         .join(jobs.select("job_id", "wall_ns"), on="job_id")
     )
-    large = _with_loss(_scattered_together(_with_loss(runs), who)).filter(_host_share() >= LOST_SHARE)
+    large = _with_loss(_scattered_together(_with_loss(runs), who)).filter(_place_share() >= LOST_SHARE)
     named = large.select(pl.col(name).cast(kind) for name, kind in CULPRIT_SCHEMA.items())
     return named.sort("lost_ns", "job_id", "first_step", "rank", descending=[True, False, False, False])
 
 
-def _host_share() -> pl.Expr:
-    """What all ranks of a run's host lost in its stage and operation; the rank's own where its host is unknown."""
-    place = pl.coalesce("host", pl.col("rank").cast(pl.String))
-    return pl.col("share").sum().over("job_id", "attempt", place, "stage", "operation")
+def _place_share() -> pl.Expr:
+    """What a rank lost in a stage and operation, or all ranks of its host where they were slow together."""
+    return pl.col("share").sum().over("job_id", "attempt", "place", "stage", "operation")
 
 
 def _with_loss(runs: pl.DataFrame) -> pl.DataFrame:
