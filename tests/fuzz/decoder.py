@@ -32,9 +32,16 @@ _mark = marks(atheris.instrument_func)
 
 
 def test_one_input(data: bytes) -> None:
-    """Decode one document and check what came out."""
-    if not data:
-        return
+    """Check one input; one that fails is kept in `failed-input`, also where libFuzzer is stopped before it does so."""
+    try:
+        if data:
+            _check(data)
+    except AssertionError:
+        Path("failed-input").write_bytes(data)
+        raise
+
+
+def _check(data: bytes) -> None:
     encoding, signal = _KINDS[data[0] % len(_KINDS)]
     payload = data[1:]
     _mark(_events(payload, encoding, signal))
