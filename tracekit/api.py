@@ -12,6 +12,7 @@ import polars as pl
 
 from tracekit import analysis, ingest, report, stages
 from tracekit.errors import StoreLockedError
+from tracekit.ingest import FileReport, OutgoingFiles, Source
 from tracekit.output import Output
 from tracekit.remote import RemoteStore, endpoint_of
 from tracekit.store import Database, held_database
@@ -136,11 +137,11 @@ class _ServedStore(Store):
     def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
         """Read files here and let the server store them; see `Store.ingest`."""
         sources = ingest.find(paths)
-        files = ingest.OutgoingFiles(sum(source.size_bytes for source in sources), progress)
+        files = OutgoingFiles(sum(source.size_bytes for source in sources), progress)
         reports = [self._ingest_file(source, files, is_last=source is sources[-1]) for source in sources]
         return ingest.IngestReport(files=tuple(reports))
 
-    def _ingest_file(self, source: ingest.Source, files: ingest.OutgoingFiles, *, is_last: bool) -> ingest.FileReport:
+    def _ingest_file(self, source: Source, files: OutgoingFiles, *, is_last: bool) -> FileReport:
         pieces = files.pieces(source)
         report = self._remote.ingest_file(source.name, pieces, is_named=source.is_named, is_last=is_last)
         return files.reported(report)

@@ -30,8 +30,11 @@ def warm_up() -> None:
 def samples() -> dict[tuple[Signal, Encoding], bytes]:
     """A request of each signal in each encoding that has a value of every kind."""
     messages: dict[Signal, Message] = {"traces": _traces(), "metrics": _metrics(), "logs": _logs()}
-    protobuf = {(signal, "protobuf"): message.SerializeToString() for signal, message in messages.items()}
-    return protobuf | {(signal, "json"): _otlp_json(message) for signal, message in messages.items()}
+    found: dict[tuple[Signal, Encoding], bytes] = {}
+    for signal, message in messages.items():
+        found[signal, "protobuf"] = message.SerializeToString()
+        found[signal, "json"] = _otlp_json(message)
+    return found
 
 
 def _otlp_json(message: Message) -> bytes:
