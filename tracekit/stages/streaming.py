@@ -23,10 +23,12 @@ def with_streamed_roots(forest: Forest, told: pl.DataFrame, facts: pl.DataFrame,
     whoever gave up or went away did not wait for tokens that came later.
     """
     end_ns = streamed_until_ns(told, facts, division)
-    if not (end_ns > division.root_end_ns).any():
+    late = np.flatnonzero(end_ns > division.root_end_ns)
+    if not len(late):
         return forest
+    # All other roots stay as they came: a root that ends before it starts must be seen as that.
     ends = forest.end_ns.copy()
-    ends[division.root_row] = np.maximum(ends[division.root_row], end_ns)
+    ends[division.root_row[late]] = end_ns[late]
     return replace(forest, end_ns=ends)
 
 

@@ -180,6 +180,13 @@ def test_requests_are_the_same_whatever_the_order_and_portions(
     assert in_portions(portions, batch_traces=batch_traces) == in_portions([spans])
 
 
+def test_a_request_that_streams_past_its_root_leaves_others_of_its_batch_as_they_are() -> None:
+    """The time of one root is made longer; what is wrong with that of another is still seen."""
+    backwards = Span(1, 0, -1, trace=1)
+    streaming = [Span(1, 0, 1, trace=2), Span(2, 0, 20, parent=1, trace=2, kind=CLIENT, attributes=GENAI)]
+    assert in_portions([[backwards, *streaming]]) == in_portions([[backwards], streaming])
+
+
 @settings(max_examples=20)
 @given(spans_of_training(), st.data())
 def test_steps_are_the_same_whatever_the_order_and_portions(spans: list[Span], data: st.DataObject) -> None:
