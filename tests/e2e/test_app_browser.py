@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,18 +15,11 @@ from urllib.parse import urlsplit
 import pytest
 
 import tracekit as tk
+from tests.e2e.chromium import CHROMIUM, browser, sync_api
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+__all__ = ["browser"]
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 pytestmark = [
     pytest.mark.e2e,
@@ -66,15 +57,6 @@ def wait_until_it_answers(url: str, server: subprocess.Popen[bytes]) -> None:
         except (urllib.error.URLError, TimeoutError):
             time.sleep(0.2)
     pytest.fail(f"nothing answers at {url}")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[sync_api.Browser]:
-    """A headless Chromium."""
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

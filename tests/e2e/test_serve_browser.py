@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance import exports
 from tests.conformance.process import ServeProcess
-from tests.e2e.test_app_browser import CHROMIUM, browser, sync_api
+from tests.e2e.chromium import CHROMIUM, browser, sync_api
 from tracekit.store import Database
 
 __all__ = ["browser"]

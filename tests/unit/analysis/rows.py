@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import polars as pl
 
 from tracekit.store import Database
+
+MS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -144,3 +147,20 @@ def _insert(database: Database, table: str, frame: pl.DataFrame) -> None:
         columns = ", ".join(f'"{name}"' for name in frame.columns)
         values = columns.replace('"attributes"', "attributes::JSON::VARIANT")
         cursor.execute(f"INSERT INTO base.{table} ({columns}) SELECT {values} FROM incoming")
+
+
+def traffic(count: int, *, slow_every: int = 20, slow_ns: int = 300 * MS, seed: int = 1) -> list[Request]:
+    """Requests a second apart; every twentieth waits in the engine's queue."""
+    draw = random.Random(seed)
+    return [
+        Request(
+            stages=[
+                ("ttft", "eng.queue", slow_ns if number % slow_every == 0 else draw.randrange(1, 2 * MS)),
+                ("ttft", "eng.prefill", 80 * MS + draw.randrange(10 * MS)),
+                ("decode", "eng.decode", 400 * MS + draw.randrange(10 * MS)),
+            ],
+            start_ns=number * 1_000_000_000 + draw.randrange(1000),
+            attributes={"tenant": "heavy" if number % slow_every == 0 else f"t{number % 3}", "id": number},
+        )
+        for number in range(count)
+    ]

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.analysis.rows import Request, Step, write_units
+from tests.unit.analysis.rows import MS, Request, Step, traffic, write_units
 from tracekit.analysis import TailAnswer, tail
 from tracekit.analysis.measured import Metric
-from tracekit.errors import InsufficientDataError, QueryError, UsageError
+from tracekit.errors import InsufficientDataError
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]
-MS = 1_000_000
-
-
-def _traffic(count: int, *, slow_every: int = 20, slow_ns: int = 300 * MS, seed: int = 1) -> list[Request]:
-    """Requests a second apart; every twentieth waits in the engine's queue."""
-    draw = random.Random(seed)
-    return [
-        Request(
-            stages=[
-                ("ttft", "eng.queue", slow_ns if number % slow_every == 0 else draw.randrange(1, 2 * MS)),
-                ("ttft", "eng.prefill", 80 * MS + draw.randrange(10 * MS)),
-                ("decode", "eng.decode", 400 * MS + draw.randrange(10 * MS)),
-            ],
-            start_ns=number * 1_000_000_000 + draw.randrange(1000),
-            attributes={"tenant": "heavy" if number % slow_every == 0 else f"t{number % 3}", "id": number},
-        )
-        for number in range(count)
-    ]
 
 
 def test_the_excess_is_named_with_its_stage_and_owner(store: Write) -> None:
     """A stage that only the slow ones spend time in takes the excess, is significant, and has its owner."""
-    answer = tail(store(_traffic(2000)), "ttft", quantile=0.95)
+    answer = tail(store(traffic(2000)), "ttft", quantile=0.95)
     top = answer.stages.row(0, named=True)
     assert (top["stage"], top["owner"], top["significant"]) == ("eng.queue", "platform", True)
     assert top["share"] > 0.9
@@ -51,7 +31,7 @@ def test_the_excess_is_named_with_its_stage_and_owner(store: Write) -> None:
 
 def test_stages_sum_to_the_excess_which_is_the_difference_of_the_means(store: Write) -> None:
     """Nothing is lost to rounding, whatever the metric."""
-    database = store(_traffic(503))
+    database = store(traffic(503))
     for metric in ("ttft", "tpot", "e2e"):
         answer = tail(database, metric, quantile=0.9)
         assert answer.stages["excess_ns"].sum() == answer.excess_ns
@@ -134,7 +114,7 @@ def test_equal_requests_have_no_excess(store: Write) -> None:
 
 def test_few_requests_are_described_but_not_generalised(store: Write) -> None:
     """Five requests have an exact split and no interval, and the verdict says so."""
-    answer = tail(store(_traffic(5)), "ttft")
+    answer = tail(store(traffic(5)), "ttft")
     assert answer.verdict == "too_few_units"
     assert answer.stages["low_ns"].null_count() == len(answer.stages)
     assert answer.stages["excess_ns"].sum() == answer.excess_ns
@@ -247,10 +227,10 @@ def test_the_middles_are_not_told_where_there_is_no_excess(store: Write) -> None
 
 def test_a_baseline_selection_is_compared_at_the_same_quantile(store: Write) -> None:
     """The slowest tenth after a change against the slowest tenth before it, not against the middle."""
-    before = _traffic(1000)
+    before = traffic(1000)
     after = [
         Request([*request.stages, ("ttft", "gw.route", 50 * MS)], start_ns=request.start_ns + 10**13)
-        for request in _traffic(1000, seed=2)
+        for request in traffic(1000, seed=2)
     ]
     answer = tail(
         store(before + after), "ttft", quantile=0.9,
@@ -265,9 +245,9 @@ def test_a_baseline_selection_is_compared_at_the_same_quantile(store: Write) -> 
 
 def test_many_windows_like_the_selection_judge_what_is_chance(store: Write) -> None:
     """A baseline of 24 windows as long as the selection is used window by window."""
-    traffic = _traffic(25 * 200)
+    requests = traffic(25 * 200)
     border = 24 * 200 * 1_000_000_000
-    answer = tail(store(traffic), "ttft", quantile=0.9, where=f"start_ns >= {border}", baseline=f"start_ns < {border}")
+    answer = tail(store(requests), "ttft", quantile=0.9, where=f"start_ns >= {border}", baseline=f"start_ns < {border}")
     assert answer.method == "windows"
     assert answer.block_counts == [24]
     assert answer.verdict == "no_excess"
@@ -276,7 +256,7 @@ def test_many_windows_like_the_selection_judge_what_is_chance(store: Write) -> N
 
 def test_attributes_of_the_slow_are_found_and_identities_set_aside(store: Write) -> None:
     """The tenant that all slow requests have is the first difference; a request id is no group."""
-    answer = tail(store(_traffic(2000)), "ttft", quantile=0.95)
+    answer = tail(store(traffic(2000)), "ttft", quantile=0.95)
     first = answer.differences.row(0, named=True)
     assert (first["dimension"], first["value"], first["rest_share"]) == ("tenant", "heavy", 0.0)
     assert first["tail_share"] > 0.95
@@ -353,105 +333,3 @@ def test_an_empty_store_answers_that_there_is_nothing(database: Database) -> Non
     """No units is an answer, not an error."""
     answer = tail(database, "ttft")
     assert (answer.verdict, answer.count, answer.excess_ns, len(answer.stages)) == ("no_units", 0, 0, 0)
-
-
-def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
-    """Scripts rely on these keys."""
-    answer = json.loads(json.dumps(tail(store(_traffic(200)), "ttft").as_dict()))
-    expected = {
-        "metric", "unit", "count", "tail_count", "threshold_ns", "tail_mean_ns", "baseline_mean_ns",
-        "excess_ns", "stages", "verdict", "quality",
-    }  # fmt: skip
-    assert expected <= answer.keys()
-    assert {"stage", "owner", "excess_ns", "share", "low_ns", "high_ns", "significant"} <= answer["stages"][0].keys()
-    assert sum(stage["excess_ns"] for stage in answer["stages"]) == answer["excess_ns"]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"metric": "latency"}, UsageError, "metric 'latency' is unknown"),
-        ({"metric": "ttft", "quantile": 1.0}, UsageError, "not in"),
-        (
-            {"metric": "ttft", "outcome": "okay"},
-            UsageError,
-            "outcome 'okay' is unknown; use one of ok, failed",
-        ),
-        ({"metric": "ttft", "where": "no_such_column = 1"}, QueryError, "no_such_column"),
-        ({"metric": "ttft", "where": "model ="}, QueryError, "not a SQL condition"),
-    ],
-)
-def test_bad_questions_say_what_is_wrong(
-    database: Database, options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    """A bad option is an error that names it."""
-    with pytest.raises(error, match=message):
-        tail(database, **options)
-
-
-@pytest.mark.parametrize("baseline", ["body", "unit_id < 3"])
-@pytest.mark.parametrize("metric", ["ttft", "e2e"])
-def test_units_without_duration_are_equal(store: Write, metric: Metric, baseline: str) -> None:
-    """Requests that took no time at all have no stages, and their totals are equal."""
-    answer = tail(store([Request([]) for _ in range(12)]), metric, quantile=0, baseline=baseline)
-    assert (answer.tail_count, answer.excess_ns, len(answer.stages)) == (12, 0, 0)
-    assert "0 ns to the first token" in answer.summary or "0 ns from end to end" in answer.summary
-
-
-@pytest.mark.parametrize(
-    ("count", "quantile", "slow"),
-    [(2000, 0.99, 21), (400, 0.95, 21), (120, 0.9, 13), (40, 0.5, 21), (12, 0, 12)],
-)
-def test_without_a_quantile_the_highest_with_enough_units_is_taken(
-    store: Write, count: int, quantile: float, slow: int
-) -> None:
-    """A hundredth of ninety requests is one of them, and one of them says nothing about the others."""
-    answer = tail(store(_traffic(count)), "ttft")
-    assert (answer.quantile, answer.quantile_asked, answer.tail_count) == (quantile, None, slow)
-    told = "Slow means at or above quantile" in answer.summary or "no quantile leaves" in answer.summary
-    assert told == (quantile != 0.99)
-
-
-def test_a_quantile_must_leave_enough_units_on_both_sides(store: Write) -> None:
-    """Twenty requests against two thousand: their median is the highest quantile with ten on each side."""
-    database = store(_traffic(2020))
-    answer = tail(database, "ttft", where="unit_id < 20", baseline="unit_id >= 20")
-    assert (answer.quantile, answer.tail_count) == (0.5, 11)
-
-
-def test_an_asked_quantile_is_used_and_a_tail_of_few_tells_the_middle_first(store: Write) -> None:
-    """What was asked is done; one request is exact, but the middles of all of them say more."""
-    database = store(_traffic(90) + _traffic(90, slow_ns=600 * MS, seed=2))
-    answer = tail(database, "ttft", quantile=0.99, where="unit_id >= 90", baseline="unit_id < 90")
-    assert (answer.quantile, answer.quantile_asked, answer.tail_count) == (0.99, 0.99, 1)
-    assert answer.summary.startswith("The middle of the selection takes")
-    assert "The slowest of 90 requests takes" in answer.summary
-
-
-def test_a_condition_on_an_attribute_is_told_how_to_name_it(store: Write) -> None:
-    """A name that is no column but an attribute is written as one."""
-    database = store([Request([("ttft", "eng.queue", 1)], attributes={"scenario": "overload"})])
-    with pytest.raises(QueryError, match=r"write attributes\['scenario'\]"):
-        tail(database, "ttft", where="scenario = 'overload'")
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"where": "model = 'x'"},
-            "The where condition \"model = 'x'\" matches none of the 2 requests in the store",
-        ),
-        (
-            {"baseline": "model = 'x'"},
-            "The baseline condition \"model = 'x'\" matches none of the 2 requests",
-        ),
-        ({"outcome": "aborted"}, "Left out: 1 outcome failed, 1 outcome ok; outcome 'aborted' was asked for"),
-    ],
-)
-def test_an_empty_answer_says_what_is_there(store: Write, options: dict[str, str], sentence: str) -> None:
-    """Nothing to compare is followed by what there is and what to change."""
-    database = store([Request([("ttft", "eng.queue", 1)], outcome=outcome) for outcome in ("ok", "failed")])
-    answer = tail(database, "ttft", **options)
-    assert answer.verdict == "no_units"
-    assert sentence in answer.summary
