@@ -176,8 +176,11 @@ def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _place_share() -> pl.Expr:
-    """What a rank lost in a stage and operation, or all ranks of its host where they were slow together."""
-    return pl.col("share").sum().over("job_id", "attempt", "place", "stage", "operation")
+    """What a rank lost in a run of steps, or all ranks of its host where they were slow together.
+
+    The small runs that were made one count for themselves: large ones beside them do not lift them.
+    """
+    return pl.col("share").sum().over("job_id", "attempt", "place", "stage", "operation", "run")
 
 
 def _with_loss(runs: pl.DataFrame) -> pl.DataFrame:

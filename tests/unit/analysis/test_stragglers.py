@@ -128,6 +128,14 @@ def test_a_stall_of_all_ranks_has_no_culprit_rank(store: Write) -> None:
     assert "all ranks together, step 39" in answer.summary
 
 
+@pytest.mark.parametrize("ranks", [(0, 1, 2, 3), (2,)])
+def test_a_small_run_beside_a_large_one_is_not_named(store: Write, ranks: tuple[int, ...]) -> None:
+    """What was lost in one stall does not lift a hiccup of the same operation over the limit."""
+    slow = {(50, rank): 1500 * MS for rank in ranks} | {(9, rank): 20 * MS for rank in ranks}
+    answer = stragglers(store(_steps(80, slow)))
+    assert answer.culprits.select("first_step", "last_step").rows() == [(50, 50)]
+
+
 def test_separate_runs_of_steps_are_separate_rows(store: Write) -> None:
     """The same rank at fault twice is two episodes."""
     slow = {(step, 3): 150 * MS for step in [*range(10, 15), *range(40, 45)]}
