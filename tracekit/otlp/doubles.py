@@ -17,7 +17,7 @@ _MINUS, _POINT, _DIGIT_ZERO, _CAPITAL_I = 45, 46, 48, 73
 _IS_DOUBLE = PLAN.fields["kind"] == DOUBLE
 _IS_FAULT = np.arange(len(PLAN.fields)) == FAULT
 _IS_VALUE_DOUBLE = (PLAN.fields["member"] > 0) & _IS_DOUBLE
-_TEXT_BYTES = 32  # Arrow writes at most 25: `-0.0000026862060800527696` is longer than `-2.2250738585072014e-308`
+_SLOT_BYTES = 24  # of a short text: sign, nine digits, point, four decimals, and room for writing an integer
 _MOST_DECIMALS = 4
 _SHORT_LIMIT = 1e9
 
@@ -36,19 +36,20 @@ def number_texts(tape: np.ndarray, entries: np.ndarray) -> np.ndarray:
     not finite.
     """
     values = tape["value"][entries].view(np.float64)
-    texts = np.zeros(len(entries) * _TEXT_BYTES + SPARE, np.uint8)
+    slots = np.zeros(len(entries) * _SLOT_BYTES + SPARE, np.uint8)
     sizes = np.zeros(len(entries), np.int32)
-    _put_short(values, texts, sizes)
+    _put_short(values, slots, sizes)
+    starts = np.arange(len(entries)) * _SLOT_BYTES
     rest = np.flatnonzero(sizes == 0)
     if len(rest):
         _, offsets, data = pa.array(values[rest]).cast(pa.large_string()).buffers()
-        starts = np.frombuffer(offsets, np.int64, len(rest) + 1)
-        padded = np.concatenate([np.frombuffer(data, np.uint8, starts[-1]), np.zeros(SPARE, np.uint8)])
-        _place(padded, starts, rest, texts)
-        sizes[rest] = np.diff(starts)
-    tape["value"][entries] = np.arange(len(entries)) * _TEXT_BYTES
+        ends = np.frombuffer(offsets, np.int64, len(rest) + 1)
+        # Behind the slots, as long as they are: the longest text is whatever Arrow writes.
+        starts[rest], sizes[rest] = len(slots) + ends[:-1], np.diff(ends)
+        slots = np.concatenate([slots, np.frombuffer(data, np.uint8, ends[-1]), np.zeros(SPARE, np.uint8)])
+    tape["value"][entries] = starts
     tape["aux"][entries] = sizes
-    return texts
+    return slots
 
 
 @outlined
@@ -65,7 +66,7 @@ def _put_short(values: np.ndarray, texts: np.ndarray, sizes: np.ndarray) -> None
         for decimals in range(_MOST_DECIMALS + 1):
             digits = np.int64(value * scale + 0.5)
             if digits / scale == value:
-                sizes[row] = _put_decimal(texts, row * _TEXT_BYTES, digits, decimals, values[row] < 0.0)
+                sizes[row] = _put_decimal(texts, row * _SLOT_BYTES, digits, decimals, values[row] < 0.0)
                 break
             scale *= 10.0
 
@@ -86,15 +87,6 @@ def _put_decimal(texts: np.ndarray, start: int, digits: int, decimals: int, is_n
         texts[at + 1 + place] = _DIGIT_ZERO if unit == 0 else _DIGIT_ZERO + rest // unit
         rest = rest % unit if unit else rest
     return at + 1 + max(decimals, 1) - start
-
-
-@outlined
-def _place(source: np.ndarray, starts: np.ndarray, rows: np.ndarray, texts: np.ndarray) -> None:
-    """Copies text `i` of the source to the slot of `rows[i]`."""
-    for place in range(rows.size):
-        size = starts[place + 1] - starts[place]
-        for byte in range(size):
-            texts[rows[place] * _TEXT_BYTES + byte] = source[starts[place] + byte]
 
 
 def json_doubles(tape: np.ndarray, entry_count: int, buffer: np.ndarray) -> None:
