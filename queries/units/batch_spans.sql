@@ -5,7 +5,8 @@
 -- `batch_first_ns` and `batch_last_ns` belongs to them, which spares most of the scan.
 --
 -- Columns:
---   span_row: number of the span in base.spans; constant while a transaction lasts.
+--   span_row: number of the span in base.spans; the same for everybody while the transaction that
+--     reads the batch lasts.
 --   trace_no: dense number of the trace.
 --   trace_id, span_id, parent_span_id: ids as numbers; parent_span_id is NULL for a root.
 --   name, kind, status_code: as in base.spans.
