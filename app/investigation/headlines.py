@@ -43,13 +43,18 @@ def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
         st.caption("No training steps in this store.")
         return
     _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == "ok")["unit_count"].sum())
-    culprits = stragglers_answer(file).culprits.head(_CULPRITS).iter_rows(named=True)
+    answer = stragglers_answer(file)
+    culprits = answer.culprits.head(_CULPRITS).iter_rows(named=True)
     st.markdown("\n".join(f"- {straggler_text(row)}" for row in culprits))
+    if answer.verdict == "uneven_pipeline":
+        st.markdown(answer.summary)
 
 
 def straggler_text(row: dict[str, Any]) -> str:
     """One culprit in words: who, doing what, when, and what it cost."""
-    who = "All ranks together" if row["rank"] is None else f"Rank {row['rank']}"
+    who = "All ranks together" if row["pipeline_stage"] is None else f"Pipeline stage {row['pipeline_stage']}"
+    if row["rank"] is not None:
+        who = f"Rank {row['rank']}"
     one_step = row["first_step"] == row["last_step"]
     steps = f"step {row['first_step']}" if one_step else f"steps {row['first_step']}–{row['last_step']}"
     lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"

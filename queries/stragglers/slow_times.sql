@@ -3,9 +3,9 @@
 -- The reference of an operation is what it takes a typical rank of the same role (pipeline coordinate) in the job:
 -- the median over ranks, the lower of two, of each rank's median over its steps. So a rank that is slow in every step
 -- stands out even in a job of two. Slow means: above it by more than $spreads robust standard deviations (1.4826
--- times the median absolute deviation of a typical rank) and by more than $step_share of the job's median step time. Waiting for other ranks and the
--- transfer of collectives are not a rank's own work. The first step of an attempt warms up and steps that did not end
--- well on every rank are cut short; neither is looked at.
+-- times the median absolute deviation of a typical rank) and by more than $step_share of the job's median step time.
+-- Waiting for other ranks and the transfer of collectives are not a rank's own work. The first step of an attempt
+-- warms up and steps that did not end well on every rank are cut short; neither is looked at.
 --
 -- Parameters:
 --   $job: only this job, NULL for all.
@@ -17,6 +17,7 @@
 --   step: number of the step.
 --   rank: the rank.
 --   host: the host that it runs on, NULL where unknown.
+--   pipeline_stage: its coordinate in the pipeline, NULL where unknown.
 --   stage: the stage.
 --   operation: name of the span that the time belongs to.
 --   own_ns: exclusive time in nanoseconds.
@@ -24,6 +25,7 @@
 --   excess_ns: time above the reference in nanoseconds.
 --   rank_count: ranks that reported the step.
 --   host_rank_count: those of them on the host.
+--   stage_rank_count: those of them in the pipeline stage.
 --   waited_ns: waiting time of the other ranks that was charged to this rank in this step, in nanoseconds.
 WITH
 roles AS (
@@ -48,7 +50,8 @@ steps AS (
         roles.host,
         units.end_ns - units.start_ns AS step_ns,
         count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step) AS rank_count,
-        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step, roles.host) AS host_rank_count
+        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step, roles.host) AS host_rank_count,
+        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step, roles.role) AS stage_rank_count
     FROM base.units
     LEFT JOIN roles USING (job_id, attempt, rank)
     WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
@@ -73,6 +76,7 @@ own AS (
         steps.host,
         steps.rank_count,
         steps.host_rank_count,
+        steps.stage_rank_count,
         unit_stages.stage,
         unit_stages.operation,
         sum(unit_stages.self_ns)::BIGINT AS own_ns
@@ -130,6 +134,7 @@ SELECT
     own.step,
     own.rank,
     own.host,
+    TRY_CAST(own.role AS BIGINT) AS pipeline_stage,
     own.stage,
     own.operation,
     own.own_ns,
@@ -137,6 +142,7 @@ SELECT
     own.own_ns - peers.reference_ns AS excess_ns,
     own.rank_count,
     own.host_rank_count,
+    own.stage_rank_count,
     coalesce(waits.waited_ns, 0) AS waited_ns
 FROM own
 INNER JOIN peers USING (job_id, role, stage, operation)

@@ -30,6 +30,15 @@ class Asked:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Training:
+    """A training scenario, when its fault strikes, and the parameters that make it so."""
+
+    scenario: str
+    when: str
+    overrides: Mapping[str, Any]
+
+
 FAULTS = (
     Asked("auth_slowdown", "auth_slowdown", "ttft"),
     Asked("cold_start", "cold_start", "ttft"),
@@ -109,5 +118,25 @@ DEFECTS: dict[str, dict[str, Any]] = {
 DIALECTS = ("vllm", "sglang", "dynamo")
 """Exporters that do not name stages: what is known then is what these say."""
 
-TRAINING = tuple(name for name in scenarios.names() if scenarios.load(name).model == "training")
-"""Training scenarios: those that name ranks as culprits have stragglers, in the others nobody may be named."""
+_SLOW_ALL_ALONG = {
+    "busy_host", "expert_imbalance", "pipeline_imbalance", "slow_gpu", "slow_link", "slow_loader", "slow_nic",
+    "slow_nvlink", "slow_pcie",
+}  # fmt: skip
+"""Faults that are asked about a second time with all steps struck, so that no step before shows what is usual."""
+
+STEPS = 32
+"""Steps of a training run."""
+
+_TIMES = {
+    "for a time": {"fault.first_step": 12, "fault.steps": 12},
+    "always": {"fault.first_step": 0, "fault.steps": STEPS},
+}
+
+TRAINING = tuple(
+    Training(name, when, {"run.steps": STEPS, **overrides})
+    for name in scenarios.names()
+    if scenarios.load(name).model == "training"
+    for when, overrides in _TIMES.items()
+    if when == "for a time" or name in _SLOW_ALL_ALONG
+)
+"""Training runs: scenarios that name ranks as culprits have stragglers, in the others nobody may be named."""

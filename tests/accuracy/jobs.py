@@ -26,10 +26,13 @@ from tests.accuracy.grid import (
     SHORT,
     TRAINING,
     Asked,
+    Training,
 )  # fmt: skip
 from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
 from tests.accuracy.scores import QUESTIONS, said, scored
-from tracekit.analysis import quality, stragglers, tail
+from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
+from tracekit.analysis.pipeline import heavy_stages
+from tracekit.analysis.stragglers import STEP_SHARE, culprit_text
 from tracekit.store import Database
 
 Rows = list[dict[str, Any]]
@@ -63,7 +66,7 @@ def jobs(seeds: tuple[int, ...]) -> list[Job]:
         *(Job("delays", partial(asked, one, seed=seeds[-1])) for one in DELAYS),
         *(Job("dialects", partial(asked, one, seed=seeds[-1], dialect=name)) for name in DIALECTS for one in DAMAGED),
         *(Job("refusals", partial(refused, name, seed=seeds[0])) for name in REFUSALS),
-        *(Job("stragglers", partial(straggling, name, seed=seed)) for name in TRAINING for seed in seeds),
+        *(Job("stragglers", partial(straggling, one, seed=seed)) for one in TRAINING for seed in seeds),
     ]
 
 
@@ -141,24 +144,18 @@ def refused(scenario: str, *, seed: int, layout: Layout = FULL) -> Rows:
     return [{"label": scenario, "seed": seed, "outcomes_wrong": wrong, **row} for row in found]
 
 
-def straggling(scenario: str, *, seed: int) -> Rows:
-    """A training run: the ranks and stages that are named against those that were slowed down."""
-    chosen = scenarios.load(scenario)
-    model, values = prepare(chosen, overrides={"run.steps": 32, "fault.first_step": 12, "fault.steps": 12})
+def straggling(one: Training, *, seed: int) -> Rows:
+    """A training run: ranks or pipeline stages and their stages that are named against those that were slowed down."""
+    model, values = prepare(scenarios.load(one.scenario), overrides=one.overrides)
     emission, truth = model.run(values, seed=seed)
     emission, _ = corruption.apply(emission, values, seed=seed)
     with stored(emission) as database:
         answer = stragglers(database)
-    wanted = {
-        (rank, UNSEEN_STAGES.get(stage, stage))
-        for one in truth["culprits"]
-        for rank in one["stragglers"]
-        for stage in one["stages"]
-    }
-    named = set(answer.culprits.drop_nulls("rank").select("rank", "stage").iter_rows())
+    wanted, named = _slowed(truth["culprits"]), _named(answer)
     return [
         {
-            "label": scenario,
+            "label": one.scenario,
+            "struck": one.when,
             "seed": seed,
             "wanted": len(wanted),
             "named": len(named),
@@ -166,6 +163,26 @@ def straggling(scenario: str, *, seed: int) -> Rows:
             "is_exact": named == wanted,
         }
     ]
+
+
+def _slowed(culprits: Rows) -> set[tuple[str, str]]:
+    """Whose own work was slowed down, and in which stage, as far as spans show it."""
+    who = {
+        (place, stage)
+        for one in culprits
+        for place in [f"rank {rank}" for rank in one["stragglers"]] + [f"pipeline stage {one['pipeline_stage']}"]
+        for stage in one["stages"]
+        if not place.endswith("None")
+    }
+    return {(place, UNSEEN_STAGES.get(stage, stage)) for place, stage in who}
+
+
+def _named(answer: StragglersAnswer) -> set[tuple[str, str]]:
+    """Whom the answer names; not what all ranks did together."""
+    single = answer.culprits.filter(pl.any_horizontal(pl.col("rank", "pipeline_stage").is_not_null()))
+    named = {(culprit_text(row), row["stage"]) for row in single.iter_rows(named=True)}
+    heavy = heavy_stages(answer.pipeline, step_share=STEP_SHARE)
+    return named | {(f"pipeline stage {number}", "step.compute") for number in heavy["pipeline_stage"]}
 
 
 def defects_told(*, seed: int, layout: Layout = SHORT) -> Rows:

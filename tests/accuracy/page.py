@@ -199,12 +199,12 @@ def _refusals(tables: dict[str, Rows]) -> str:
 def _stragglers(tables: dict[str, Rows]) -> str:
     found = (
         figures.frame(tables["stragglers"])
-        .group_by("label", maintain_order=True)
+        .group_by("label", "struck", maintain_order=True)
         .agg(pl.len(), pl.col("is_exact").mean(), pl.col("wanted", "named", "right").sum())
     )
     names: dict[str, tuple[str, Cell]] = {
-        "label": ("scenario", code), "len": ("runs", text), "is_exact": ("exact", share), "wanted": ("culprits", text),
-        "named": ("named", text), "right": ("of them right", text),
+        "label": ("scenario", code), "struck": ("struck", text), "len": ("runs", text), "is_exact": ("exact", share),
+        "wanted": ("culprits", text), "named": ("named", text), "right": ("of them right", text),
     }  # fmt: skip
     return table(found, names)
 

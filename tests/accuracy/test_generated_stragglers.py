@@ -54,6 +54,31 @@ def test_the_rank_that_is_slow_is_named_with_its_stage_and_steps(
     assert answer.culprits["last_step"].max() == max(felt)
 
 
+def test_a_pipeline_stage_that_is_slow_as_a_whole_is_named_and_not_its_ranks(
+    database: Database, tmp_path: Path
+) -> None:
+    """The last of four stages computes 1.6 times as long, in steps 12 to 23: stage 3 is named, and no rank."""
+    truth = generate("pipeline_imbalance", seed=1, overrides=SHORT, out=tmp_path / "later")
+    ingest(database, [tmp_path / "later" / "traces.jsonl"])
+    update_units(database)
+    answer = stragglers(database)
+    [culprit] = truth.content["culprits"]
+    assert culprit["pipeline_stage"] == 3
+    assert set(answer.culprits.select("rank", "pipeline_stage", "stage").rows()) == {(None, 3, "step.compute")}
+    assert answer.waited_ns == answer.culprits["waited_ns"].sum() + answer.unnamed_wait_ns
+    assert "on pipeline stage 3, steps 12-23" in answer.summary
+
+
+def test_a_stage_that_is_always_heavier_makes_an_uneven_pipeline(database: Database, tmp_path: Path) -> None:
+    """No step shows what would be usual; beside the other stages it computes 1.6 times as long."""
+    answer, _ = answered(database, tmp_path, "pipeline_imbalance", seed=1)
+    assert (answer.verdict, len(answer.culprits)) == ("uneven_pipeline", 0)
+    last = answer.pipeline.row(3, named=True)
+    assert last["compute_ns"] / last["typical_ns"] == pytest.approx(1.6, abs=0.1)
+    assert "Pipeline stage 3 computes" in answer.summary
+    assert answer.pipeline["waited_ns"].sum() <= answer.waited_ns
+
+
 @pytest.mark.parametrize(
     "scenario",
     [

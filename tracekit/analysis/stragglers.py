@@ -11,6 +11,7 @@ import polars as pl
 from tracekit.analysis.durations import duration_text
 from tracekit.analysis.evidence import Evidence, evidence
 from tracekit.analysis.measured import rows, select_units
+from tracekit.analysis.pipeline import heavy_stages, heavy_stages_text, is_whole_stage
 from tracekit.analysis.rounding import apportioned
 from tracekit.store import Database
 
@@ -36,6 +37,7 @@ CULPRIT_SCHEMA = {
     "job_id": pl.String,
     "attempt": pl.Int64,
     "rank": pl.Int64,
+    "pipeline_stage": pl.Int64,
     "stage": pl.String,
     "operation": pl.String,
     "steps": pl.Int64,
@@ -47,7 +49,7 @@ CULPRIT_SCHEMA = {
     "share": pl.Float64,
 }
 
-Verdict = Literal["stragglers", "no_stragglers", "too_few_steps", "no_steps", "refused"]
+Verdict = Literal["stragglers", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,10 @@ class StragglersAnswer:
     culprits: one row a rank, stage, operation and run of steps, the costliest first; runs too short to count
         for themselves share a row, with their first and last step. `own_ns` is the rank's own time above its
         reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum.
-        `rank` is null where all ranks were slow together and the spans do not tell who held them (`own_ns`
-        is then the sum over ranks).
+        `rank` is null where all ranks were slow together and the spans do not tell who held them, and where all
+        of a pipeline stage were, which `pipeline_stage` then names (`own_ns` is the sum over these ranks).
+    pipeline: one row a pipeline stage of a job that reports them: `rank_count`, `compute_ns` of a typical rank in a
+        typical step, `typical_ns` of the typical stage, the job's `median_step_ns`, and `waited_ns` of the others.
     jobs: one row a job, with its median step time and what was not looked at.
     slowdown: time of all steps over what they would take at the median step of their job; None without steps.
     wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
@@ -67,6 +71,7 @@ class StragglersAnswer:
     """
 
     culprits: pl.DataFrame
+    pipeline: pl.DataFrame
     jobs: pl.DataFrame
     slowdown: float | None
     wall_ns: int
@@ -79,7 +84,7 @@ class StragglersAnswer:
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values: frames as lists of rows, `quality` for the evidence."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "evidence"}
-        frames = {"culprits": self.culprits.to_dicts(), "jobs": self.jobs.to_dicts()}
+        frames = {name: getattr(self, name).to_dicts() for name in ("culprits", "pipeline", "jobs")}
         return values | frames | {"quality": self.evidence.as_dict()}
 
 
@@ -89,26 +94,33 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     A rank is named for steps in which an operation of its own took more than `SPREADS` robust deviations and
     `STEP_SHARE` of the median step above what it takes a typical rank of its role (the median over ranks of
     their medians), if these steps lost `LOST_SHARE` of the job's time, in a row (one step may be missing
-    between two) or scattered, on one rank or on all of its host. The waiting of others for a rank in such
+    between two) or scattered, on one rank or on all of its host. A pipeline stage whose ranks are all slow in the
+    same steps is named instead of them, and one that computes longer than the others all the time is told in
+    `pipeline` and `summary`. The waiting of others for a rank in such
     a step is charged to its slow operations in proportion to their excess. The reference is robust and knows
     roles, as the OSDI 2025 what-if analysis of stragglers asks for; the numbers are occupancy, not a replay.
     """
     jobs = database.query("stragglers/jobs", job=job)
     slow = database.query("stragglers/slow_times", job=job, spreads=SPREADS, step_share=STEP_SHARE)
+    pipeline = database.query("stragglers/pipeline_stages", job=job)
     enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
     culprits = _culprits(_charged(slow), enough)
+    heavy = heavy_stages(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
     wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
     judged = _evidence(database, job)
-    verdict: Verdict = "refused" if judged.verdict == "refused" else _verdict(jobs, enough, culprits)
+    verdict: Verdict = "refused" if judged.verdict == "refused" else _verdict(jobs, enough, culprits, heavy)
+    found = _summary(verdict, culprits, jobs, judged) or _unnamed(database, job, jobs)
+    uneven = "" if verdict == "refused" else heavy_stages_text(heavy, job_count=len(jobs))
     return StragglersAnswer(
         culprits=culprits,
+        pipeline=pipeline,
         jobs=jobs,
         slowdown=_slowdown(jobs),
         wall_ns=wall_ns,
         waited_ns=waited_ns,
         unnamed_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
         verdict=verdict,
-        summary=_summary(verdict, culprits, jobs, judged) or _unnamed(database, job, jobs),
+        summary=f"{found} {uneven}".rstrip(),
         evidence=judged,
     )
 
@@ -121,41 +133,49 @@ def _evidence(database: Database, job: str | None) -> Evidence:
 
 
 def _charged(slow: pl.DataFrame) -> pl.DataFrame:
-    """Slow operations with the waiting charged to them; all ranks slow together are one row without rank.
+    """Slow operations with the waiting charged to them: a row a rank, or a pipeline stage, or for all ranks.
 
-    `place` is the host where all its ranks were slow in that step, else the rank.
+    `place` is the host where all its ranks were slow in that step, else the rank; of a pipeline stage its number.
     """
     key = ["job_id", "attempt", "step", "stage", "operation"]
     together = (pl.len().over(key) >= pl.col("rank_count")) & (pl.col("rank_count") > 1)
     whole_host = pl.col("host").is_not_null() & (pl.len().over(*key, "host") >= pl.col("host_rank_count"))
     marked = slow.with_columns(
         together=together,
+        whole_stage=is_whole_stage(key),
         place=pl.when(whole_host).then("host").otherwise(pl.col("rank").cast(pl.String)),
     )
-    alone = marked.filter(~pl.col("together"))
+    alone = _with_waits(marked.filter(~pl.col("together")))
+    parts = [
+        alone.filter(~pl.col("whole_stage")).with_columns(pipeline_stage=pl.lit(None, dtype=pl.Int64)),
+        _summed(alone.filter("whole_stage"), [*key, "pipeline_stage"], place=pl.col("pipeline_stage").cast(pl.String)),
+        # Who held whom is not known: their waiting is charged to nobody.
+        _summed(marked.filter("together").with_columns(waited_ns=pl.lit(0, dtype=pl.Int64)), key, place=pl.lit(None)),
+    ]
+    columns = [*key, "rank", "pipeline_stage", "place", "excess_ns", "waited_ns"]
+    typed = {"rank": slow.schema["rank"], "pipeline_stage": pl.Int64, "place": pl.String}
+    return pl.concat([part.cast({name: typed[name] for name in typed}).select(columns) for part in parts])
+
+
+def _with_waits(alone: pl.DataFrame) -> pl.DataFrame:
+    """The waiting for a rank in a step shared to its slow operations in proportion to their excess."""
     waits = [
         share
         for _, part in alone.group_by(["job_id", "attempt", "step", "rank"], maintain_order=True)
         for share in apportioned(part["waited_ns"][0], part["excess_ns"].to_list())
     ]
-    columns = [*key, "rank", "place", "excess_ns", "waited_ns"]
-    all_ranks = (
-        marked.filter(pl.col("together"))
-        .group_by(key)
-        .agg(pl.col("excess_ns").sum())
-        .with_columns(
-            rank=pl.lit(None, dtype=slow.schema["rank"]),
-            place=pl.lit(None, dtype=pl.String),
-            waited_ns=pl.lit(0, dtype=pl.Int64),
-        )
-    )
-    single = alone.with_columns(waited_ns=pl.Series(waits, dtype=pl.Int64))
-    return pl.concat([single.select(columns), all_ranks.select(columns)])
+    return alone.with_columns(waited_ns=pl.Series(waits, dtype=pl.Int64))
+
+
+def _summed(slow: pl.DataFrame, key: list[str], *, place: pl.Expr) -> pl.DataFrame:
+    summed = slow.group_by(key, maintain_order=True).agg(pl.col("excess_ns", "waited_ns").sum())
+    missing = [pl.lit(None).alias(name) for name in ("rank", "pipeline_stage") if name not in key]
+    return summed.with_columns(*missing, place=place)
 
 
 def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """Runs of steps with the same culprit that lost enough, alone or together (CULPRIT_SCHEMA)."""
-    who = ["job_id", "attempt", "place", "rank", "stage", "operation"]
+    who = ["job_id", "attempt", "place", "rank", "pipeline_stage", "stage", "operation"]
     is_new_run = (pl.col("step").diff().over(who, order_by="step") > _STEP_GAP).fill_null(value=False)
     runs = (
         charged.sort(*who, "step")
@@ -172,7 +192,9 @@ def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     )
     large = _with_loss(_scattered_together(_with_loss(runs), who)).filter(_place_share() >= LOST_SHARE)
     named = large.select(pl.col(name).cast(kind) for name, kind in CULPRIT_SCHEMA.items())
-    return named.sort("lost_ns", "job_id", "first_step", "rank", descending=[True, False, False, False])
+    return named.sort(
+        "lost_ns", "job_id", "first_step", "rank", "pipeline_stage", descending=[True, False, False, False, False]
+    )
 
 
 def _place_share() -> pl.Expr:
@@ -180,7 +202,7 @@ def _place_share() -> pl.Expr:
 
     The small runs that were made one count for themselves: large ones beside them do not lift them.
     """
-    return pl.col("share").sum().over("job_id", "attempt", "place", "stage", "operation", "run")
+    return pl.col("share").sum().over("job_id", "attempt", "place", "pipeline_stage", "stage", "operation", "run")
 
 
 def _with_loss(runs: pl.DataFrame) -> pl.DataFrame:
@@ -211,12 +233,14 @@ def _slowdown(jobs: pl.DataFrame) -> float | None:
     return taken_ns / int((looked_at["median_step_ns"] * looked_at["step_count"]).sum())
 
 
-def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame) -> Verdict:
+def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame, heavy: pl.DataFrame) -> Verdict:
     if not len(jobs):
         return "no_steps"
     if not len(enough):
         return "too_few_steps"
-    return "stragglers" if len(culprits) else "no_stragglers"
+    if len(culprits):
+        return "stragglers"
+    return "uneven_pipeline" if len(heavy) else "no_stragglers"
 
 
 def _unnamed(database: Database, job: str | None, jobs: pl.DataFrame) -> str:
@@ -251,7 +275,7 @@ def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame, judge
     match verdict:
         case "refused":
             return f"No conclusion, because the data cannot bear one: {judged.reasons[0]}."
-        case "no_steps" | "no_stragglers":
+        case "no_steps" | "no_stragglers" | "uneven_pipeline":
             return ""
         case "too_few_steps":
             longest = max(jobs["step_count"].to_list())
@@ -264,8 +288,15 @@ def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame, judge
     return f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
 
 
+def culprit_text(row: dict[str, Any]) -> str:
+    """Who a row of `culprits` means."""
+    if row["rank"] is not None:
+        return f"rank {row['rank']}"
+    return "all ranks together" if row["pipeline_stage"] is None else f"pipeline stage {row['pipeline_stage']}"
+
+
 def _sentence(row: dict[str, Any]) -> str:
-    who = "all ranks together" if row["rank"] is None else f"rank {row['rank']}"
+    who = culprit_text(row)
     first, last = row["first_step"], row["last_step"]
     when = f"step {first}" if first == last else f"steps {first}-{last}"
     what = f"{row['stage']} ({row['operation']})"

@@ -6,6 +6,7 @@ import polars as pl
 
 from tracekit.analysis import QualityAnswer, StragglersAnswer, TailAnswer
 from tracekit.analysis.durations import duration_text
+from tracekit.analysis.stragglers import culprit_text
 from tracekit.ingest import IngestReport
 from tracekit.output import Output, table
 from tracekit.report import words
@@ -120,7 +121,7 @@ def stragglers_text(answer: StragglersAnswer) -> str:
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
-            "rank": "all" if row["rank"] is None else str(row["rank"]),
+            "who": culprit_text(row),
             "stage": row["stage"],
             "operation": row["operation"],
             "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",

@@ -38,6 +38,19 @@ def _steps(
     return steps
 
 
+def _place(database: Database, hosts: Sequence[str | None], stages: Sequence[int] | None = None) -> None:
+    """Tell on which host each rank runs, and in which stage of the pipeline."""
+    with database.transaction() as cursor:
+        for rank, host in enumerate(hosts):
+            attributes = {} if stages is None else {"tracekit.parallel.pp": stages[rank]}
+            cursor.execute(
+                "INSERT INTO base.resources (resource_id, identity_hash, host_name, job_id, attempt, rank, "
+                "attributes, dropped_attributes_count) "
+                "VALUES ($rank, $rank, $host, 'job', 0, $rank, $attributes::JSON::VARIANT, 0)",
+                {"rank": rank, "host": host, "attributes": json.dumps(attributes)},
+            )
+
+
 def test_a_slow_rank_is_named_with_its_stage_and_steps(store: Write) -> None:
     """Rank 2 loads 150 ms longer in steps 20 to 29: one row, and not the ranks that wait for it."""
     answer = stragglers(store(_steps(60, {(step, 2): 150 * MS for step in range(20, 30)})))
@@ -64,14 +77,72 @@ def test_ranks_of_one_host_count_together(store: Write, hosts: tuple[str, ...], 
     """Ranks 2 and 3 each lose less than a hundredth; on one host it is the host that lost more, else chance."""
     slow = {(step, rank): 20 * MS for step in range(20, 35) for rank in (2, 3)}
     database = store(_steps(200, slow))
-    with database.transaction() as cursor:
-        for rank, host in enumerate(hosts):
-            cursor.execute(
-                "INSERT INTO base.resources (resource_id, identity_hash, host_name, job_id, attempt, rank, "
-                "dropped_attributes_count) VALUES ($rank, $rank, $host, 'job', 0, $rank, 0)",
-                {"rank": rank, "host": host},
-            )
+    _place(database, hosts)
     assert set(stragglers(database).culprits["rank"].to_list()) == named
+
+
+STAGE_1 = {(None, 1)}
+ITS_RANKS = {(2, None), (3, None)}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "stages", "named"),
+    [
+        ("abcd", (0, 0, 1, 1), STAGE_1),
+        ("abab", (0, 0, 1, 1), STAGE_1),
+        ("aaaa", (0, 0, 1, 1), STAGE_1),
+        ((None,) * 4, (0, 0, 1, 1), STAGE_1),
+        ("aabb", (0, 0, 1, 1), ITS_RANKS),
+        ("abcd", (0, 1, 2, 3), ITS_RANKS),
+        ("abcd", (0, 1, 1, 1), ITS_RANKS),
+        ("abcd", None, ITS_RANKS),
+    ],
+    ids=[
+        "a host a rank", "replicas on hosts", "one host for all", "hosts unknown", "the stage is a host",
+        "the stage is a rank", "a part of the stage", "stages unknown",
+    ],
+)  # fmt: skip
+def test_a_pipeline_stage_is_named_where_nothing_else_unites_its_slow_ranks(
+    store: Write,
+    hosts: Sequence[str | None],
+    stages: Sequence[int] | None,
+    named: set[tuple[int | None, int | None]],
+) -> None:
+    """Ranks 2 and 3 are slow in steps 20 to 29: as all of pipeline stage 1, or as ranks."""
+    slow = {(step, rank): 150 * MS for step in range(20, 30) for rank in (2, 3)}
+    database = store(_steps(60, slow))
+    _place(database, hosts, stages)
+    answer = stragglers(database)
+    assert set(answer.culprits.select("rank", "pipeline_stage").rows()) == named
+    assert 2990 * MS < answer.culprits["own_ns"].sum() < 3010 * MS
+    assert answer.culprits["waited_ns"].sum() + answer.unnamed_wait_ns == answer.waited_ns
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"), [(4, "all its 2 ranks alike"), (2, "a heavy cut of the model or a slow rank")]
+)
+def test_stages_of_uneven_length_are_told(store: Write, ranks: int, said: str) -> None:
+    """The later stage computes 40 ms longer in every step; nobody is slower than usual."""
+    steps = [
+        Step(step, rank, [("step.compute", taken_ns), ("step.straggler_wait", wait_ns)], waits)
+        for step in range(20)
+        for rank in range(ranks)
+        for taken_ns, wait_ns, waits in [
+            (140 * MS, 0, []) if rank >= ranks // 2
+            else (100 * MS, 40 * MS, [(ranks - 1, "step.compute", 40 * MS)])
+        ]
+    ]  # fmt: skip
+    database = store(steps)
+    _place(database, ["a"] * ranks, [rank * 2 // ranks for rank in range(ranks)])
+    answer = stragglers(database)
+    assert (answer.verdict, len(answer.culprits)) == ("uneven_pipeline", 0)
+    columns = ("pipeline_stage", "rank_count", "compute_ns", "typical_ns", "waited_ns")
+    waited_ns = 19 * 40 * MS * ranks // 2
+    assert answer.pipeline.select(columns).rows() == [
+        (0, ranks // 2, 100 * MS, 100 * MS, 0),
+        (1, ranks // 2, 140 * MS, 100 * MS, waited_ns),
+    ]
+    assert said in answer.summary
 
 
 @pytest.mark.parametrize(("ranks", "slow"), [(2, {1}), (4, {2, 3}), (4, {2})])

@@ -1,0 +1,98 @@
+-- How long the pipeline stages of training jobs compute in a typical step, beside each other.
+--
+-- A stage that computes longer than the others in every step makes all of them wait, and no rank of it is slower than
+-- its peers. The first step of an attempt and steps that did not end well on every rank are not looked at.
+--
+-- Parameters:
+--   $job: only this job, NULL for all.
+-- Columns:
+--   job_id: the job.
+--   pipeline_stage: coordinate in the pipeline.
+--   rank_count: ranks of the stage.
+--   compute_ns: median over ranks, the lower of two, of each rank's median exclusive time in step.compute a step, in
+--     nanoseconds.
+--   typical_ns: the same over the stages of the job, in nanoseconds.
+--   median_step_ns: median duration of a rank's step in the job, in nanoseconds.
+--   waited_ns: waiting time of other ranks for those of the stage, in nanoseconds.
+WITH
+roles AS (
+    SELECT
+        job_id,
+        attempt,
+        rank,
+        any_value(TRY_CAST(attributes['tracekit.parallel.pp'] AS BIGINT) ORDER BY resource_id) AS pipeline_stage
+    FROM base.resources
+    WHERE job_id IS NOT NULL AND rank IS NOT NULL
+    GROUP BY ALL
+),
+steps AS (
+    SELECT
+        units.unit_id,
+        units.job_id,
+        units.rank,
+        roles.pipeline_stage,
+        units.end_ns - units.start_ns AS step_ns
+    FROM base.units
+    INNER JOIN roles USING (job_id, attempt, rank)
+    WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
+    QUALIFY
+        units.step > min(units.step) OVER (PARTITION BY units.job_id, units.attempt)
+        AND bool_and(units.outcome = 'ok') OVER (PARTITION BY units.job_id, units.attempt, units.step)
+),
+computed AS (
+    SELECT
+        unit_id,
+        sum(self_ns)::BIGINT AS compute_ns
+    FROM base.unit_stages
+    WHERE stage = 'step.compute'
+    GROUP BY unit_id
+),
+ranks AS (
+    SELECT
+        steps.job_id,
+        steps.pipeline_stage,
+        steps.rank,
+        quantile_disc(coalesce(computed.compute_ns, 0), 0.5) AS compute_ns
+    FROM steps
+    LEFT JOIN computed USING (unit_id)
+    WHERE steps.pipeline_stage IS NOT NULL
+    GROUP BY ALL
+),
+waits AS (
+    SELECT
+        steps.job_id,
+        step_waits.culprit_rank AS rank,
+        sum(step_waits.wait_ns)::BIGINT AS waited_ns
+    FROM steps
+    INNER JOIN base.step_waits USING (unit_id)
+    GROUP BY ALL
+),
+jobs AS (
+    SELECT
+        job_id,
+        quantile_disc(step_ns, 0.5) AS median_step_ns
+    FROM steps
+    GROUP BY job_id
+),
+stages AS (
+    SELECT
+        ranks.job_id,
+        ranks.pipeline_stage,
+        count(*) AS rank_count,
+        quantile_disc(ranks.compute_ns, 0.5) AS compute_ns,
+        coalesce(sum(waits.waited_ns), 0)::BIGINT AS waited_ns
+    FROM ranks
+    LEFT JOIN waits USING (job_id, rank)
+    GROUP BY ALL
+)
+SELECT
+    stages.job_id,
+    stages.pipeline_stage,
+    stages.rank_count,
+    stages.compute_ns,
+    quantile_disc(stages.compute_ns, 0.5) OVER (PARTITION BY stages.job_id) AS typical_ns,
+    jobs.median_step_ns,
+    stages.waited_ns
+FROM stages
+INNER JOIN jobs USING (job_id)
+ORDER BY stages.job_id, stages.pipeline_stage
