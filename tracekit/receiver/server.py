@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 
 from tracekit.errors import UsageError
 from tracekit.receiver.access import Access, is_loopback
+from tracekit.receiver.allocator import share_arenas
 from tracekit.receiver.budget import Budget
 from tracekit.receiver.committer import Committer
 from tracekit.receiver.counters import Counters
@@ -42,6 +43,8 @@ class ReceiverSettings:
     store_log_bytes: int = 32 << 20
     """Size of the write-ahead log at which it is folded into the file: what is received meanwhile waits, the
     shorter the more often it is done."""
+    store_row_group_rows: int = 10_240
+    """Rows that DuckDB compresses together: a commit under load brings as many, and then needs no log."""
     body_timeout_s: float = 30.0
     self_metrics_interval_s: float = 60.0
     max_age_s: int | None = None
@@ -76,7 +79,10 @@ class Receiver:
         extra_routes: Callable[[Receiver], Sequence[BaseRoute]] = lambda receiver: (),
     ) -> None:
         self.settings = settings
-        self.store = HeldStore(lambda: _opened(path, settings))
+        share_arenas()
+        self.store = HeldStore(
+            lambda: Database.serve(path, row_group_rows=settings.store_row_group_rows, tuning=settings.tuning)
+        )
         self.counters = Counters()
         retention = Retention(max_age_s=settings.max_age_s, max_bytes=settings.max_store_bytes)
         self.units = UnitsFollower(self.store, retention)
@@ -157,13 +163,3 @@ class Receiver:
             description="The store's file and its log",
             value=lambda: stored_bytes(path),
         )
-
-
-def _opened(path: str | Path, settings: ReceiverSettings) -> Database:
-    database = Database.open(path, tuning=settings.tuning)
-    try:
-        database.remember_spans()
-    except BaseException:
-        database.close()
-        raise
-    return database

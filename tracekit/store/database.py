@@ -15,7 +15,7 @@ import polars as pl
 from tracekit import queries
 from tracekit.errors import QueryError, StoreError, UsageError
 from tracekit.store import schema
-from tracekit.store.connection import connect, store_errors
+from tracekit.store.connection import SERVED_CATALOG, connect, connect_served, store_errors
 from tracekit.store.frames import frame, unterminated
 from tracekit.store.known_spans import load_recent
 from tracekit.store.memory import Memory
@@ -32,13 +32,16 @@ class Database:
     units holds `building`, because two that make the same unit at once do not see each other.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, *, path: Path | None, read_only: bool) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, *, path: Path | None, read_only: bool, catalog: str | None = None
+    ) -> None:
         self.path = path
         self.read_only = read_only
         self.writing = threading.Lock()
         self.building = threading.Lock()
         self.memory = Memory()
         self._connection = connection
+        self._catalog = catalog
         self._cursor_lock = threading.Lock()
 
     @classmethod
@@ -53,16 +56,30 @@ class Database:
         """Open the store at `path`, or one in memory for None.
 
         A file that is not there is made unless `create` is false or the store is `read_only`; a store of
-        an older tracekit is brought up to date. `tuning` are settings of DuckDB, such as `memory_limit`.
+        an older tracekit is brought up to date. `tuning` are settings of DuckDB, such as `threads`.
         Raises `StoreLockedError` when another process holds the file, `StoreVersionError` when a newer
         tracekit wrote it, `StoreError` when it is no trace store.
         """
         location = Path(path) if path is not None else None
         _check_location(location, read_only=read_only, create=create)
         connection = connect(location, read_only=read_only, tuning=tuning)
-        database = cls(connection, path=location, read_only=read_only)
+        return cls(connection, path=location, read_only=read_only)._prepared()
+
+    @classmethod
+    def serve(
+        cls, path: str | Path, *, row_group_rows: int, tuning: Mapping[str, str] = MappingProxyType({})
+    ) -> Database:
+        """Open the store at `path` for taking small batches for long, and make it where it is not there.
+
+        A batch of `row_group_rows` spans or more costs least. `tuning` are settings of DuckDB, such as
+        `memory_limit`. Raises as `open`.
+        """
+        location = Path(path)
+        _check_location(location, read_only=False, create=True)
+        connection = connect_served(location, row_group_rows=row_group_rows, tuning=tuning)
+        database = cls(connection, path=location, read_only=False, catalog=SERVED_CATALOG)._prepared()
         try:
-            database._prepare_schema()
+            database._remember_spans()
         except BaseException:
             database.close()
             raise
@@ -71,7 +88,10 @@ class Database:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A new cursor on the store, for one thread; close it after use."""
         with self._cursor_lock, store_errors(self.path):
-            return self._connection.cursor()
+            cursor = self._connection.cursor()
+            if self._catalog is not None:
+                cursor.execute(f"USE {self._catalog}")
+            return cursor
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of a SQL statement; `parameters` are bound to its `$names`.
@@ -87,18 +107,6 @@ class Database:
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
         return self.sql(queries.text(name), **parameters)
-
-    def remember_spans(self) -> None:
-        """Remember from now on the spans that come last, and begin with those that came last so far.
-
-        For a store that takes small batches for long: looking for repeats then costs by the batch, not by the
-        store. A span that comes with the id of an older one than those remembered, at another time, is taken
-        for another span. Raises `StoreError`.
-        """
-        recent = RecentSpans()
-        with self.writing, closing(self.cursor()) as cursor, store_errors(self.path):
-            load_recent(cursor, recent)
-            self.memory.spans = recent
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -127,6 +135,25 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _prepared(self) -> Self:
+        try:
+            self._prepare_schema()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _remember_spans(self) -> None:
+        """Remember from now on the spans that come last, and begin with those that came last so far.
+
+        Looking for repeats then costs by the batch, not by the store. A span that comes with the id of an older one
+        than those remembered, at another time, is taken for another span.
+        """
+        recent = RecentSpans()
+        with self.writing, closing(self.cursor()) as cursor, store_errors(self.path):
+            load_recent(cursor, recent)
+            self.memory.spans = recent
 
     def _prepare_schema(self) -> None:
         where = str(self.path or "the trace store in memory")

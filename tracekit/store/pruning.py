@@ -109,7 +109,9 @@ def stored_bytes(path: Path) -> int:
 
 def used_bytes(database: Database) -> int:
     """Bytes of the store's file that hold something; the rest is room that will be used again."""
-    sizes = database.sql("SELECT block_size * used_blocks AS bytes FROM pragma_database_size()")
+    sizes = database.sql(
+        "SELECT block_size * used_blocks AS bytes FROM pragma_database_size() WHERE database_name = current_database()"
+    )
     return int(sizes["bytes"][0])
 
 
