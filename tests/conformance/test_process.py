@@ -25,9 +25,10 @@ def stored(database: Path) -> int:
         return int(store.sql("SELECT count(*) AS count FROM spans")["count"][0])
 
 
-def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spans_per_batch", [50, 4000])
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, spans_per_batch: int) -> None:
     """Killed at random moments under load: nothing acknowledged is lost, nothing is stored twice."""
-    found = kill_rounds(tmp_path, rounds=3)
+    found = kill_rounds(tmp_path, rounds=3, spans_per_batch=spans_per_batch)
     assert found["acknowledged"] > 0
     assert (found["lost"], found["stored_twice"]) == (0, 0)
 
