@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import resource
+import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 
 import grpc
 import pytest
@@ -65,6 +71,31 @@ def test_bad_data_is_invalid_argument_with_the_fields(receiver: Receiver, payloa
 def test_compressed_messages_are_read(receiver: Receiver, compression: grpc.Compression) -> None:
     """gzip must be supported."""
     assert grpc_call(receiver, SERVICES["traces"], exports.traces(50), compression=compression) == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the size of the process from /proc")
+def test_a_message_is_let_go_with_its_answer(receiver: Receiver) -> None:
+    """Forty messages of 8 MiB one after the other, none of them kept, also before any garbage collection."""
+    payload = b"\xff" * (8 << 20)
+    with gc_stopped():
+        refusal(receiver, SERVICES["traces"], payload)
+        before = resident_bytes()
+        for _ in range(40):
+            refusal(receiver, SERVICES["traces"], payload)
+        assert resident_bytes() - before < 10 * len(payload)
+
+
+@contextmanager
+def gc_stopped() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @pytest.mark.parametrize("compression", [None, grpc.Compression.Gzip])

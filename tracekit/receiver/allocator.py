@@ -7,7 +7,7 @@ from contextlib import suppress
 
 # From malloc.h of glibc.
 _M_ARENA_MAX = -8
-_ARENAS = 4
+_ARENAS = 3
 
 
 def share_arenas() -> None:

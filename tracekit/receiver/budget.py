@@ -13,7 +13,7 @@ from typing import Self
 from tracekit.receiver.outcome import Refusal, RefusedError, refused_for_now
 
 # Well under the ten seconds that SDKs give an export.
-_LONGEST_WAIT_S = 4.0
+_LONGEST_WAIT_S = 3.0
 _LEAST_BYTES = 16 << 20
 # Share of the newest measurement in the rate.
 _NEW_SHARE = 0.2

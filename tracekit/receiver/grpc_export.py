@@ -1,7 +1,8 @@
 """OTLP over gRPC: the three export services, on raw bytes, so that no message objects are made.
 
 A message is read when there is room for it. So its handler is one of a stream, of which it reads one message: on the
-wire there is no difference, and what has not been read stays with the sender, but for 64 KiB.
+wire there is no difference, and what has not been read stays with the sender, but for 64 KiB. It is not taken from the
+stream's iterator, which would hold it until the garbage collector comes.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
 
 
 def _export(intake: Intake, signal: Signal, reading: asyncio.Semaphore) -> Handler:
-    async def export(messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> bytes:
-        outcome = await _outcome(intake, signal, messages, context, reading)
+    async def export(_: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> bytes:
+        outcome = await _outcome(intake, signal, context, reading)
         if isinstance(outcome, Refused):
             await _abort(context, outcome)
         return response_body(outcome, signal=signal, encoding="protobuf")
@@ -74,17 +75,13 @@ def _export(intake: Intake, signal: Signal, reading: asyncio.Semaphore) -> Handl
 
 
 async def _outcome(
-    intake: Intake,
-    signal: Signal,
-    messages: AsyncIterator[bytes],
-    context: grpc.aio.ServicerContext,
-    reading: asyncio.Semaphore,
+    intake: Intake, signal: Signal, context: grpc.aio.ServicerContext, reading: asyncio.Semaphore
 ) -> Outcome:
     try:
         if refused := intake.access.refusal(_authorization(context)):
             raise RefusedError(refused)
         with intake.budget.reservation() as reservation:
-            payload = await _payload(intake, messages, reservation, reading)
+            payload = await _payload(intake, context, reservation, reading)
             return await intake.stored(Export(signal, "protobuf", payload, "grpc"))
     except RefusedError as error:
         intake.counters.add_request("grpc", signal, error.refused)
@@ -92,18 +89,18 @@ async def _outcome(
 
 
 async def _payload(
-    intake: Intake, messages: AsyncIterator[bytes], reservation: Reservation, reading: asyncio.Semaphore
+    intake: Intake, context: grpc.aio.ServicerContext, reservation: Reservation, reading: asyncio.Semaphore
 ) -> bytes:
     """The one message of a call, read when few others are being read: its size is not known before."""
     try:
         async with asyncio.timeout(intake.body_timeout_s), reading:
             # Where nothing more fits, the message need not be read to be refused.
             reservation.grow_to(_LEAST_BYTES)
-            payload = await anext(messages)
+            payload = await context.read()
     except TimeoutError as error:
         raise RefusedError(stalled(intake.body_timeout_s)) from error
-    except StopAsyncIteration as error:
-        raise RefusedError(Refused(Refusal.INVALID, "the call has no message")) from error
+    if not isinstance(payload, bytes):
+        raise RefusedError(Refused(Refusal.INVALID, "the call has no message"))
     reservation.grow_to(len(payload))
     return payload
 

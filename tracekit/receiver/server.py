@@ -36,9 +36,9 @@ class ReceiverSettings:
     grpc_port: int = 4317
     token: str | None = None
     max_request_bytes: int = 64 << 20
-    max_waiting_bytes: int = 192 << 20
-    group_bytes: int = 16 << 20
-    store_memory_bytes: int = 512 << 20
+    max_waiting_bytes: int = 96 << 20
+    group_bytes: int = 8 << 20
+    store_memory_bytes: int = 448 << 20
     """What DuckDB may hold in memory; larger sorts and joins go to disk."""
     store_log_bytes: int = 32 << 20
     """Size of the write-ahead log at which it is folded into the file: what is received meanwhile waits, the

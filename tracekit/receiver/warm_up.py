@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
@@ -21,10 +22,12 @@ _ID, _SPAN_ID = bytes([7] * 16), bytes([7] * 8)
 
 def warm_up() -> None:
     """Decode and store one request of each signal in each encoding; the first time after installation
-    takes long."""
+    takes long. What is in memory then stays: the garbage collector need not look at it again."""
     with Database.open(None) as database:
         for (signal, encoding), payload in samples().items():
             write_group(database, read_group([Export(signal, encoding, payload, "self")]))
+    gc.collect()
+    gc.freeze()
 
 
 def samples() -> dict[tuple[Signal, Encoding], bytes]:
