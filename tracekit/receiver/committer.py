@@ -6,38 +6,25 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from queue import Empty, Queue
 
 from tracekit.errors import StoreError
 from tracekit.receiver.counters import Counters
 from tracekit.receiver.export import Export
-from tracekit.receiver.groups import ReadGroup, read_group, write_group
+from tracekit.receiver.groups import ReadGroup, joined, read_group, write_group
 from tracekit.receiver.held_store import HeldStore
 from tracekit.receiver.outcome import Outcome, Refusal, Refused, refused_for_now
-from tracekit.receiver.waiting import WaitingRequests
+from tracekit.receiver.waiting import Taken, WaitingRequests
 
 _log = logging.getLogger(__name__)
 
 _IDLE_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """A group on its way from the thread that reads to the one that writes."""
-
-    exports: list[Export]
-    read: ReadGroup | None
-    """None where the requests could not be read together."""
-    taken_at_s: float
-
-
 class Committer:
     """Takes export requests from any thread and answers each when it is durable.
 
-    One thread decodes the next group while another writes the one before. While both are busy, requests
-    gather; the next group takes all of them up to `group_bytes`, so that commits grow with the load and one
-    request alone does not wait.
+    One thread decodes what comes while another writes what came before. A commit takes all that has been decoded by
+    then, about `group_bytes` at most, so that commits grow with the load and one request alone does not wait.
     """
 
     def __init__(
@@ -54,7 +41,6 @@ class Committer:
         self._observe_written = written
         self._after_commit = after_commit
         self._waiting = WaitingRequests(group_bytes=group_bytes)
-        self._taken: Queue[_Taken | None] = Queue(maxsize=1)
         self._reader = threading.Thread(target=self._read, name="tracekit-reader", daemon=True)
         self._writer = threading.Thread(target=self._write, name="tracekit-committer", daemon=True)
 
@@ -82,24 +68,15 @@ class Committer:
     def _read(self) -> None:
         while (group := self._waiting.next_group()) is not None:
             taken_at_s = time.perf_counter()
-            self._taken.put(_Taken(group, _read_if_possible(group), taken_at_s))
-            # What comes until the other thread is ready for it goes into the next group.
-            self._taken.join()
-        self._taken.put(None)
+            self._waiting.add_read(Taken(group, _read_if_possible(group), taken_at_s))
 
     def _write(self) -> None:
-        while True:
-            try:
-                taken = self._taken.get(timeout=_IDLE_S)
-                self._taken.task_done()
-                if taken is None:
-                    return
-                self._commit(taken)
-            except Empty:
-                pass
+        while (taken := self._waiting.take_read(timeout_s=_IDLE_S)) is not None:
+            if taken:
+                self._commit(_together(taken))
             self._recover()
 
-    def _commit(self, taken: _Taken) -> None:
+    def _commit(self, taken: Taken) -> None:
         started = time.perf_counter()
         outcomes: Sequence[Outcome]
         try:
@@ -109,8 +86,7 @@ class Committer:
             _log.exception("a group of %d requests could not be handled", len(taken.exports))
             outcomes = [self._not_now()] * len(taken.exports)
         self._counters.observe_commit(time.perf_counter() - taken.taken_at_s)
-        size_bytes = sum(len(export.payload) for export in taken.exports)
-        self._observe_written(size_bytes, time.perf_counter() - started)
+        self._observe_written(taken.size_bytes, time.perf_counter() - started)
         self._answer(taken.exports, outcomes)
         self._after_commit()
 
@@ -140,6 +116,14 @@ class Committer:
     def _recover(self) -> None:
         if not self._store.is_usable:
             self._store.reopen()
+
+
+def _together(groups: list[Taken]) -> Taken:
+    """Groups that are written in one transaction."""
+    exports = [export for taken in groups for export in taken.exports]
+    read = [taken.read for taken in groups if taken.read is not None]
+    is_all_read = len(read) == len(groups)
+    return Taken(exports, joined(read) if is_all_read else None, groups[0].taken_at_s)
 
 
 def _read_if_possible(group: list[Export]) -> ReadGroup | None:

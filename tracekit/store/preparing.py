@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,6 +39,11 @@ class ClusteredBatch:
     runs: list[Run]
     arrival: NDArray[np.int64]
     document_count: int
+
+    @property
+    def largest_table_rows(self) -> int:
+        """Rows of the largest table of the batch."""
+        return max(getattr(self.batch, table.name).num_rows for table in fields(self.batch))
 
 
 @dataclass(frozen=True, slots=True)
