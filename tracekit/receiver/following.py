@@ -19,6 +19,8 @@ _VISIBLE_S = 1.6
 _SHORTEST_PAUSE_S = 0.2
 # Without a commit for this long nothing more is coming.
 _QUIET_S = 0.35
+# What DuckDB remembers of so many rows takes about 50 MB.
+_RENEW_AFTER_ROWS = 4_000_000
 # Data grows old while nothing arrives.
 _IDLE_S = 30.0
 
@@ -90,6 +92,7 @@ class UnitsFollower:
         try:
             update_units(self._store.database)
             self._retention.apply(self._store.database)
+            self._store.renew_after(_RENEW_AFTER_ROWS)
         except TracekitError as error:
             _log.warning("units are behind: %s", error)
         except Exception:

@@ -38,7 +38,7 @@ class ReceiverSettings:
     max_request_bytes: int = 64 << 20
     max_waiting_bytes: int = 96 << 20
     group_bytes: int = 8 << 20
-    store_memory_bytes: int = 448 << 20
+    store_memory_bytes: int = 416 << 20
     """What DuckDB may hold in memory; larger sorts and joins go to disk."""
     store_log_bytes: int = 32 << 20
     """Size of the write-ahead log at which it is folded into the file: what is received meanwhile waits, the

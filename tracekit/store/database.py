@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -43,6 +45,8 @@ class Database:
         self._connection = connection
         self._catalog = catalog
         self._cursor_lock = threading.Lock()
+        self._cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+        self._connect_again: Callable[[], duckdb.DuckDBPyConnection] | None = None
 
     @classmethod
     def open(
@@ -76,8 +80,9 @@ class Database:
         """
         location = Path(path)
         _check_location(location, read_only=False, create=True)
-        connection = connect_served(location, row_group_rows=row_group_rows, tuning=tuning)
-        database = cls(connection, path=location, read_only=False, catalog=SERVED_CATALOG)._prepared()
+        connect_again = partial(connect_served, location, row_group_rows=row_group_rows, tuning=tuning)
+        database = cls(connect_again(), path=location, read_only=False, catalog=SERVED_CATALOG)._prepared()
+        database._connect_again = connect_again
         try:
             database._remember_spans()
         except BaseException:
@@ -91,7 +96,23 @@ class Database:
             cursor = self._connection.cursor()
             if self._catalog is not None:
                 cursor.execute(f"USE {self._catalog}")
+            self._cursors.add(cursor)
             return cursor
+
+    def renew(self) -> bool:
+        """Open a served store anew, where nobody has a cursor on it just now; whether it was done.
+
+        DuckDB keeps in memory what it knows of every row group that it wrote, some 12 bytes a span, until the file is
+        closed. Who asks for a cursor meanwhile waits, for less than a second. Raises `StoreError` when the file cannot
+        be opened again; the store is closed then.
+        """
+        with self.building, self.writing, self._cursor_lock:
+            if self._connect_again is None or len(self._cursors):
+                return False
+            self._connection.close()
+            self._connection = self._connect_again()
+            self.memory.rows_written = 0
+            return True
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of a SQL statement; `parameters` are bound to its `$names`.

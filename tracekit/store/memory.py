@@ -10,10 +10,12 @@ from tracekit.store.recent_spans import RecentSpans
 
 @dataclass(slots=True)
 class Memory:
-    """Numbers given to senders and, in a store that is written for long, the spans that came last.
+    """Numbers given to senders, and in a served store the spans that came last.
 
+    `rows_written` counts spans, points and log records since the file was opened.
     Belongs to whoever holds the lock for writing.
     """
 
     numbers: KnownNumbers = field(default_factory=KnownNumbers)
     spans: RecentSpans | None = None
+    rows_written: int = 0

@@ -14,7 +14,7 @@ from tracekit.store.keys import mix
 
 # Ids come from outside: a seed of one's own keeps anybody from choosing ids that all fall into one slot.
 _SEED: Any = np.uint64(secrets.randbits(64))
-_SLOT_COUNT = 1 << 23
+_SLOT_COUNT = 1 << 22
 _TAG: Any = np.uint64(0xFFFFFFFF00000000)
 _INGEST: Any = np.uint64(0x00000000FFFFFFFF)
 

@@ -82,8 +82,10 @@ def write_batch(
     streams = stream_ids(cursor, with_sender(batch.metric_streams, resources, scopes), memory.numbers)
     points, repeated_points = _write_points(cursor, batch, streams, ingest_id=ingest_id)
     logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)
+    span_count = int(np.count_nonzero(fates.stored))
+    memory.rows_written += span_count + points + logs
     return WriteCounts(
-        spans=int(np.count_nonzero(fates.stored)),
+        spans=span_count,
         metric_points=points,
         logs=logs,
         duplicates=fates.duplicate_count + repeated_points + batch.logs.num_rows - logs,

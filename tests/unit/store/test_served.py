@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -29,7 +33,7 @@ def log_bytes(path: Path) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-@pytest.mark.parametrize("name", ["store.duckdb", "memory.duckdb", "main.duckdb", "o'neil \"x\".db", "spans"])
+@pytest.mark.parametrize("name", ["store.duckdb", "memory.duckdb", "main.duckdb", 'o\'neil "x".db', "spans"])
 def test_what_a_served_store_takes_is_there_when_it_is_opened(tmp_path: Path, name: str) -> None:
     """Whatever the file is called, and for whoever opens it next, served or not."""
     path = tmp_path / name
@@ -114,3 +118,51 @@ def test_a_served_store_cannot_be_opened_beside(path: Path) -> None:
         pytest.raises(StoreLockedError, match="already open in this process"),
     ):
         Database.open(path)
+
+
+def test_a_renewed_store_goes_on_as_it_was(path: Path) -> None:
+    """Same content, same memory of what came last, and the same Database."""
+    with Database.serve(path, row_group_rows=ROWS) as served:
+        write(served, 3 * ROWS)
+        before = served.sql(CONTENT).rows()
+        assert served.memory.rows_written == 3 * ROWS
+        assert served.renew()
+        assert served.memory.rows_written == 0
+        assert served.sql(CONTENT).rows() == before
+        write(served, 3 * ROWS + 1)
+        assert served.memory.rows_written == 1
+        assert served.sql("SELECT count(*), max(resource_id) FROM base.spans").rows() == [(3 * ROWS + 1, 1)]
+
+
+def test_a_store_is_not_renewed_while_somebody_reads_it(path: Path) -> None:
+    """Nor one that is not served."""
+    with Database.serve(path, row_group_rows=ROWS) as served:
+        with closing(served.cursor()) as cursor:
+            assert not served.renew()
+            assert cursor.execute("SELECT count(*) FROM spans").fetchall() == [(0,)]
+        del cursor
+        assert served.renew()
+    with Database.open(path) as opened:
+        assert not opened.renew()
+
+
+def test_readers_and_writers_notice_nothing_of_a_renewal(path: Path) -> None:
+    """They go on in their threads while the file is opened again and again."""
+    with Database.serve(path, row_group_rows=ROWS) as served, ThreadPoolExecutor() as threads:
+        done = threading.Event()
+        writing = threads.submit(lambda: [write(served, 200, first=1 + 200 * number) for number in range(40)])
+        reading = [threads.submit(_counts, served, done) for _ in range(2)]
+        renewed = sum(served.renew() for _ in range(60) if not sleep(0.01))
+        writing.result()
+        done.set()
+        counts = [each.result() for each in reading]
+        assert served.sql("SELECT count(*) FROM spans").item() == 8000
+    assert renewed > 0
+    assert all(each == sorted(each) for each in counts)
+
+
+def _counts(database: Database, done: threading.Event) -> list[int]:
+    found = []
+    while not done.wait(0.02):
+        found.append(database.sql("SELECT count(*) FROM spans").item())
+    return found
