@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.conformance import exports
 from tests.conformance.conftest import StartReceiver, request
-from tracekit.receiver import Receiver
+from tracekit.receiver import Receiver, following
 from tracekit.stages import update_units
+from tracekit.store import Database
 
 # The aim is two seconds; a machine that does other work at the same time needs more.
 VISIBLE_WITHIN_S = 10
@@ -29,6 +32,29 @@ def test_units_are_there_soon_after_the_acknowledgement(start_receiver: StartRec
     while unit_count(receiver) < 20:
         time.sleep(0.02)
     assert time.monotonic() - acknowledged < VISIBLE_WITHIN_S
+
+
+def test_a_file_that_is_opened_anew_under_way_loses_and_doubles_nothing(
+    start_receiver: StartReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Senders and readers go on while the server lets DuckDB forget what it has in memory."""
+    renewed: list[bool] = []
+    renew = Database.renew
+    monkeypatch.setattr(Database, "renew", lambda database: renewed.append(renew(database)) or renewed[-1])
+    monkeypatch.setattr(following, "_RENEW_AFTER_ROWS", 1)
+    receiver = start_receiver()
+    payloads = [exports.traces(20) for _ in range(150)]
+    with ThreadPoolExecutor(4) as senders:
+        answers = list(senders.map(lambda payload: request(receiver, "/v1/traces", payload).status, payloads * 2))
+        reading = [senders.submit(unit_count, receiver) for _ in range(20)]
+    assert set(answers) == {200}
+    assert all(each.result() <= 3000 for each in reading)
+    deadline = time.monotonic() + 30
+    while not (any(renewed) and unit_count(receiver) == 3000) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert any(renewed)
+    assert receiver.store.database.sql("SELECT count(*) FROM spans").item() == 3000
+    assert unit_count(receiver) == 3000
 
 
 def test_a_trace_that_comes_in_pieces_is_one_unit(start_receiver: StartReceiver) -> None:

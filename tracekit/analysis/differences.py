@@ -46,7 +46,7 @@ def difference_frame(
     parameters = {"rest_band": rest, "block_count": block_count}
     create_table(cursor, "tail_attributes", "tail/attribute_rows", parameters)
     chosen, set_aside = _comparable_attributes(cursor)
-    parts = [rows(cursor, "tail/difference_columns", parameters)]
+    parts = [rows(cursor, f"tail/{name}", parameters) for name in ("difference_columns", "difference_hosts")]
     parts += [rows(cursor, "tail/difference_attribute", {"attribute": key}) for key in chosen]
     tables = [
         _table(part, block_count) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)

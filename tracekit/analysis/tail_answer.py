@@ -67,7 +67,8 @@ class TailAnswer:
     size: more tokens or more time a token, by window.
     load: with a baseline selection, the work that arrived each second on both sides.
     levels: with a baseline selection, the same split between the middles and between all units.
-    differences: attribute values that are more frequent in the tail than in the middle of the selection.
+    differences: attribute values that are more frequent in the tail than in the middle of the selection; of requests
+        also the hosts that served them, by service (`host of SERVICE`).
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.

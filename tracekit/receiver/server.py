@@ -36,7 +36,7 @@ class ReceiverSettings:
     grpc_port: int = 4317
     token: str | None = None
     max_request_bytes: int = 64 << 20
-    max_waiting_bytes: int = 96 << 20
+    max_waiting_bytes: int = 80 << 20
     group_bytes: int = 8 << 20
     store_memory_bytes: int = 416 << 20
     """What DuckDB may hold in memory; larger sorts and joins go to disk."""

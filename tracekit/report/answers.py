@@ -11,6 +11,12 @@ from tracekit.ingest import IngestReport
 from tracekit.output import Output, table
 from tracekit.report import words
 
+# Of attribute values that the text shows: their false discovery rate or, where none is known, how much more frequent
+# they are in how many units.
+_CHANCE = 0.05
+_MUCH_MORE = 0.3
+_ENOUGH = 10
+
 
 def tail_output(answer: TailAnswer) -> Output:
     """Rows: one a stage. Object: the documented JSON of `tracekit tail`."""
@@ -41,6 +47,8 @@ def tail_text(answer: TailAnswer) -> str:
     parts = [f"{answer.summary}\n", table(_stage_table(answer))]
     if len(answer.causes):
         parts += ["", "Who was waited for:", table(_cause_table(answer.causes))]
+    if len(clear := _clear_differences(answer.differences)):
+        parts += ["", "More frequent among the slow:", table(_difference_table(clear))]
     parts += [_evidence_line(answer)]
     return "\n".join(parts)
 
@@ -101,6 +109,30 @@ def _cause_table(causes: pl.DataFrame, *, limit: int = 8) -> pl.DataFrame:
         excess = duration_text(int(rest["excess_ns"].sum()))
         rows.append({"rank": "", "stage": f"{len(rest)} more", "operation": "", "excess": excess})
     return _right(pl.DataFrame(rows), "excess")
+
+
+def _clear_differences(differences: pl.DataFrame, *, limit: int = 5) -> pl.DataFrame:
+    """Attribute values that are more frequent in the tail, the largest difference first.
+
+    Beyond chance, or by so much where nothing is known of chance that a person would look there first.
+    """
+    more = pl.col("tail_share") - pl.col("rest_share")
+    by_eye = pl.col("adjusted_p").is_null() & (more >= _MUCH_MORE) & (pl.col("tail_count") >= _ENOUGH)
+    return differences.filter(((pl.col("adjusted_p") < _CHANCE) & (more > 0)) | by_eye).head(limit)
+
+
+def _difference_table(differences: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {
+            "attribute": row["dimension"],
+            "value": row["value"],
+            "slow": words.share(row["tail_share"]),
+            "rest": words.share(row["rest_share"]),
+            "beyond chance": "not known" if row["adjusted_p"] is None else "yes",
+        }
+        for row in differences.iter_rows(named=True)
+    ]
+    return _right(pl.DataFrame(rows), "slow", "rest")
 
 
 def _evidence_line(answer: TailAnswer) -> str:
