@@ -26,10 +26,11 @@ CUMULATIVE = 2
 
 
 def tables(emission: Emission) -> dict[str, pa.Table]:
-    """All tables of an emission, by name; rows of spans in the order in which exporters send them."""
+    """All tables of an emission, by name, as if all had come in one document; rows of spans in the order in which
+    exporters send them."""
     scopes = sorted({part.scope for part in (*emission.groups, *emission.series, *emission.logs)})
     spans, positions = _spans(emission, scopes)
-    return {
+    made = {
         "resources": _resources(emission),
         "scopes": _scopes(scopes),
         "spans": spans,
@@ -38,6 +39,9 @@ def tables(emission: Emission) -> dict[str, pa.Table]:
         **_metrics(emission, scopes),
         "logs": logs.table(emission, scopes),
     }
+    for name in ("spans", "metric_streams", "logs"):
+        made[name] = made[name].append_column("document_row", _constant(np.int32(0), made[name].num_rows))
+    return made
 
 
 def attributes_json(columns: Mapping[str, Column | Optional], count: int) -> pl.Series:
@@ -137,7 +141,6 @@ def _group_table(emission: Emission, group: SpanGroup, scope_row: int) -> pa.Tab
         "dropped_links_count": _zeros(count),
         "status_code": pa.array(status),
         "status_message": _texts("", count),
-        "document_row": _constant(np.int32(0), count),
     })  # fmt: skip
 
 

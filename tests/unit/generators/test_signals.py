@@ -16,8 +16,9 @@ from opentelemetry.exporter.otlp.json.file import FileMetricExporter
 from opentelemetry.exporter.otlp.json.file._log_exporter import FileLogExporter
 from opentelemetry.proto_json.metrics.v1.metrics import MetricsData
 
+from generators import scenarios
 from generators.bulk import tables
-from generators.generate import generate
+from generators.generate import generate, prepare
 from generators.job.emission import emission as job_emission
 from generators.logs import export_logs
 from generators.metrics import MOST_BUCKETS, exponential_histogram
@@ -26,6 +27,7 @@ from generators.serving import counters, dialects, logs, state
 from generators.serving.simulation import Run
 from generators.spans import Emission
 from tests.unit.generators.test_job import lived
+from tracekit.otlp import SCHEMAS
 
 Short = Callable[..., Run]
 
@@ -176,3 +178,22 @@ def test_clocks_that_are_wrong_are_wrong_in_logs_too(tmp_path: Path, short_run: 
     offset = told.content["defects"]["corrupt.skew_ms"]["gateway-0"]
     assert int(record["timeUnixNano"]) - offset in {unit["end_ns"] for unit in failed}
     assert state.OUTCOMES[state.FAILED] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "overrides"),
+    [
+        ("checkpoint_stall", {"run.steps": 12, "fault.first_step": 4, "fault.steps": 4}),
+        ("overflow_steps", {"run.steps": 12, "fault.first_step": 4, "fault.steps": 4}),
+        ("engine_errors", {}),
+        ("job_hang", {}),
+    ],
+)
+def test_the_bulk_path_makes_whole_tables_of_the_decoder(scenario: str, overrides: dict[str, Any]) -> None:
+    """Every table that has rows has every column, so that a store takes it as what came over the wire."""
+    model, values = prepare(scenarios.load(scenario), overrides=overrides)
+    emission, _ = model.run(values, seed=1)
+    made = {name: table for name, table in tables(emission).items() if table.num_rows}
+    assert made["logs"].num_rows > 0
+    for name, table in made.items():
+        assert set(SCHEMAS[name].names) <= set(table.column_names), name
