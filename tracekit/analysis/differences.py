@@ -67,13 +67,13 @@ def _comparable_attributes(cursor: duckdb.DuckDBPyConnection) -> tuple[list[str]
 
 def _table(part: pl.DataFrame, block_count: int) -> pl.DataFrame:
     """All values of one dimension that occur in the tail; a dimension with one value differs in nothing."""
-    values = part.filter(pl.col("value").is_not_null())["value"].unique().sort().to_list()
+    values = part.drop_nulls("value").sort("value").partition_by("value", maintain_order=True)
     if len(values) < 2 and part["value"].null_count() == 0:
         return pl.DataFrame(schema=DIFFERENCE_SCHEMA)
     whole = _by_block(part, block_count)
-    lines = [_line(_by_block(part.filter(pl.col("value") == value), block_count), whole) for value in values]
     described = [
-        {"dimension": part["dimension"][0], "value": value, **line} for value, line in zip(values, lines, strict=True)
+        {"dimension": rows["dimension"][0], "value": rows["value"][0], **_line(_by_block(rows, block_count), whole)}
+        for rows in values
     ]
     return pl.DataFrame(described, schema=DIFFERENCE_SCHEMA).filter(pl.col("tail_count") > 0)
 
