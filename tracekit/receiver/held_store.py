@@ -50,17 +50,15 @@ class HeldStore:
             self._tried_at = time.monotonic()
             self._database.close()
 
-    def renew_after(self, row_count: int) -> bool:
-        """Open the file anew when so many rows were written and nobody reads it just now; whether it was done."""
+    def renew_after(self, row_count: int) -> None:
+        """Open the file anew when so many rows were written and nobody reads it just now."""
         database = self.database
-        if database.memory.rows_written < row_count:
-            return False
         try:
-            return database.renew()
+            if database.memory.rows_written >= row_count:
+                database.renew()
         except StoreError as error:
             _log.exception("the store could not be opened again")
             self.fail(str(error))
-            return False
 
     def reopen(self) -> bool:
         """Try to open the database again, a second after the fault and then once a second; whether it is usable."""
