@@ -42,7 +42,7 @@ for column, card in zip(st.columns(3), (request_card, step_card, outcomes_card),
 
 left, right = st.columns(2)
 with left:
-    st.subheader("Services", anchor=False)
+    st.subheader("Services that sent spans", anchor=False)
     service_table(file)
 with right:
     st.subheader("What the data can bear", anchor=False)

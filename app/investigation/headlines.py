@@ -44,10 +44,9 @@ def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
         return
     _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == "ok")["unit_count"].sum())
     answer = stragglers_answer(file)
-    culprits = answer.culprits.head(_CULPRITS).iter_rows(named=True)
-    st.markdown("\n".join(f"- {straggler_text(row)}" for row in culprits))
-    if answer.verdict == "uneven_pipeline":
-        st.markdown(answer.summary)
+    lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
+    lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
+    st.markdown("\n".join(f"- {line}" for line in lines))
 
 
 def straggler_text(row: dict[str, Any]) -> str:
@@ -59,6 +58,12 @@ def straggler_text(row: dict[str, Any]) -> str:
     steps = f"step {row['first_step']}" if one_step else f"steps {row['first_step']}–{row['last_step']}"
     lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"
     return f"{who}, {row['operation']}, {steps}: {lost} ({share_text(row['share'])})"
+
+
+def heavy_stage_text(row: dict[str, Any]) -> str:
+    """A pipeline stage that is given more to do than the others, in words."""
+    taken, typical = duration_text(row["compute_ns"]), duration_text(row["typical_ns"])
+    return f"Pipeline stage {row['pipeline_stage']} computes {taken} a step, the typical stage {typical}"
 
 
 def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:

@@ -31,8 +31,7 @@ from tests.accuracy.grid import (
 from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
 from tests.accuracy.scores import QUESTIONS, said, scored
 from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
-from tracekit.analysis.pipeline import heavy_stages
-from tracekit.analysis.stragglers import STEP_SHARE, culprit_text
+from tracekit.analysis.stragglers import culprit_text
 from tracekit.store import Database
 
 Rows = list[dict[str, Any]]
@@ -181,8 +180,8 @@ def _named(answer: StragglersAnswer) -> set[tuple[str, str]]:
     """Whom the answer names; not what all ranks did together."""
     single = answer.culprits.filter(pl.any_horizontal(pl.col("rank", "pipeline_stage").is_not_null()))
     named = {(culprit_text(row), row["stage"]) for row in single.iter_rows(named=True)}
-    heavy = heavy_stages(answer.pipeline, step_share=STEP_SHARE)
-    return named | {(f"pipeline stage {number}", "step.compute") for number in heavy["pipeline_stage"]}
+    heavy = answer.pipeline.filter("is_heavy")["pipeline_stage"]
+    return named | {(f"pipeline stage {number}", "step.compute") for number in heavy}
 
 
 def defects_told(*, seed: int, layout: Layout = SHORT) -> Rows:

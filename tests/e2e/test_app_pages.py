@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import tracekit as tk
+from generators.generate import generate
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.name for path in (ROOT / "app" / "app_pages").glob("*.py"))
@@ -66,6 +67,26 @@ def test_every_page_opens_on_the_samples(visit: Visit, page: str) -> None:
     app = visit(page)
     assert not app.exception
     assert not app.error
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ({"fault.first_step": 0, "fault.steps": 24}, "Pipeline stage 3 computes"),
+        ({"fault.first_step": 9, "fault.steps": 9}, "Pipeline stage 3, forward, steps 9–17"),
+    ],
+)
+def test_the_overview_names_a_pipeline_stage_that_is_slow_as_a_whole(
+    visit: Visit, tmp_path: Path, steps: dict[str, int], told: str
+) -> None:
+    """One that is always so, and one that becomes so, without naming its ranks."""
+    folder, path = tmp_path / "run", tmp_path / "store.duckdb"
+    generate("pipeline_imbalance", seed=1, overrides={"run.steps": 24, **steps}, out=folder)
+    with tk.open(path) as store:
+        store.ingest(folder)
+    text = said(visit("overview.py", store=path))
+    assert told in text
+    assert "- Rank " not in text
 
 
 @pytest.mark.parametrize("page", PAGES)

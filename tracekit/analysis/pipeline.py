@@ -24,16 +24,19 @@ def is_whole_stage(key: list[str]) -> pl.Expr:
     return pl.col("pipeline_stage").is_not_null() & is_all_slow & is_part_of_many & ~is_one_host
 
 
-def heavy_stages(stages: pl.DataFrame, *, step_share: float) -> pl.DataFrame:
-    """The rows of `stragglers/pipeline_stages` that compute more than `step_share` of the median step longer than
-    the typical stage of their job, the heaviest first."""
+def with_heaviness(stages: pl.DataFrame, *, step_share: float) -> pl.DataFrame:
+    """The rows of `stragglers/pipeline_stages` with the column `is_heavy`.
+
+    A stage is heavy that computes more than `step_share` of the median step longer than the typical stage of its job.
+    """
     beyond_ns = pl.col("compute_ns") - pl.col("typical_ns")
-    return stages.filter(beyond_ns > step_share * pl.col("median_step_ns")).sort(beyond_ns, descending=True)
+    return stages.with_columns(is_heavy=beyond_ns > step_share * pl.col("median_step_ns"))
 
 
-def heavy_stages_text(heavy: pl.DataFrame, *, job_count: int) -> str:
+def heavy_stages_text(stages: pl.DataFrame) -> str:
     """A sentence a heavy stage; empty for none."""
-    return " ".join(_sentence(row, named=job_count > 1) for row in heavy.iter_rows(named=True))
+    is_named = stages["job_id"].n_unique() > 1
+    return " ".join(_sentence(row, named=is_named) for row in stages.filter("is_heavy").iter_rows(named=True))
 
 
 def _sentence(row: dict[str, Any], *, named: bool) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 from tracekit.analysis.durations import duration_text
 from tracekit.analysis.evidence import Evidence, evidence
 from tracekit.analysis.measured import rows, select_units
-from tracekit.analysis.pipeline import heavy_stages, heavy_stages_text, is_whole_stage
+from tracekit.analysis.pipeline import heavy_stages_text, is_whole_stage, with_heaviness
 from tracekit.analysis.rounding import apportioned
 from tracekit.store import Database
 
@@ -61,8 +61,9 @@ class StragglersAnswer:
         reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum.
         `rank` is null where all ranks were slow together and the spans do not tell who held them, and where all
         of a pipeline stage were, which `pipeline_stage` then names (`own_ns` is the sum over these ranks).
-    pipeline: one row a pipeline stage of a job that reports them: `rank_count`, `compute_ns` of a typical rank in a
-        typical step, `typical_ns` of the typical stage, the job's `median_step_ns`, and `waited_ns` of the others.
+    pipeline: one row a pipeline stage of a job with enough steps that reports them: `rank_count`, `compute_ns` of a
+        typical rank in a typical step, `typical_ns` of the typical stage, the job's `median_step_ns`, `waited_ns` of
+        the others, and `is_heavy`: it computes `STEP_SHARE` of the median step longer than the typical one.
     jobs: one row a job, with its median step time and what was not looked at.
     slowdown: time of all steps over what they would take at the median step of their job; None without steps.
     wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
@@ -105,12 +106,12 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     pipeline = database.query("stragglers/pipeline_stages", job=job)
     enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
     culprits = _culprits(_charged(slow), enough)
-    heavy = heavy_stages(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
+    pipeline = with_heaviness(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
     wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
     judged = _evidence(database, job)
-    verdict: Verdict = "refused" if judged.verdict == "refused" else _verdict(jobs, enough, culprits, heavy)
+    verdict: Verdict = "refused" if judged.verdict == "refused" else _verdict(jobs, enough, culprits, pipeline)
     found = _summary(verdict, culprits, jobs, judged) or _unnamed(database, job, jobs)
-    uneven = "" if verdict == "refused" else heavy_stages_text(heavy, job_count=len(jobs))
+    uneven = "" if verdict == "refused" else heavy_stages_text(pipeline)
     return StragglersAnswer(
         culprits=culprits,
         pipeline=pipeline,
@@ -233,14 +234,14 @@ def _slowdown(jobs: pl.DataFrame) -> float | None:
     return taken_ns / int((looked_at["median_step_ns"] * looked_at["step_count"]).sum())
 
 
-def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame, heavy: pl.DataFrame) -> Verdict:
+def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame, pipeline: pl.DataFrame) -> Verdict:
     if not len(jobs):
         return "no_steps"
     if not len(enough):
         return "too_few_steps"
     if len(culprits):
         return "stragglers"
-    return "uneven_pipeline" if len(heavy) else "no_stragglers"
+    return "uneven_pipeline" if pipeline["is_heavy"].any() else "no_stragglers"
 
 
 def _unnamed(database: Database, job: str | None, jobs: pl.DataFrame) -> str:

@@ -136,11 +136,11 @@ def test_stages_of_uneven_length_are_told(store: Write, ranks: int, said: str) -
     _place(database, ["a"] * ranks, [rank * 2 // ranks for rank in range(ranks)])
     answer = stragglers(database)
     assert (answer.verdict, len(answer.culprits)) == ("uneven_pipeline", 0)
-    columns = ("pipeline_stage", "rank_count", "compute_ns", "typical_ns", "waited_ns")
+    columns = ("pipeline_stage", "rank_count", "compute_ns", "typical_ns", "waited_ns", "is_heavy")
     waited_ns = 19 * 40 * MS * ranks // 2
     assert answer.pipeline.select(columns).rows() == [
-        (0, ranks // 2, 100 * MS, 100 * MS, 0),
-        (1, ranks // 2, 140 * MS, 100 * MS, waited_ns),
+        (0, ranks // 2, 100 * MS, 100 * MS, 0, False),
+        (1, ranks // 2, 140 * MS, 100 * MS, waited_ns, True),
     ]
     assert said in answer.summary
 
