@@ -19,8 +19,8 @@ _VISIBLE_S = 1.6
 _SHORTEST_PAUSE_S = 0.2
 # Without a commit for this long nothing more is coming.
 _QUIET_S = 0.35
-# What DuckDB remembers of so many rows takes about 25 MB, and its cache of what was just written 90 MB.
-_RENEW_AFTER_ROWS = 2_000_000
+# What DuckDB remembers of so many rows takes about 12 MB, and its cache of what was just written 45 MB.
+_RENEW_AFTER_ROWS = 1_000_000
 # Data grows old while nothing arrives.
 _IDLE_S = 30.0
 
