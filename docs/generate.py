@@ -1,6 +1,6 @@
 """Write the reference pages from their one source: comments in the store, stages, query files, command help.
 
-    python docs/generate.py           writes docs/store.md, docs/stages.md and docs/command-line.md
+python docs/generate.py           writes docs/store.md, docs/stages.md and docs/command-line.md
 """
 
 from __future__ import annotations

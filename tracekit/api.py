@@ -91,6 +91,21 @@ class Store:
         """Which rank made the others wait; see `tracekit.analysis.stragglers`."""
         return analysis.stragglers(self._database, job=job)
 
+    def request_goodput(
+        self,
+        slo: str | analysis.SloSet,
+        *,
+        where: str | None = None,
+        mode: analysis.Mode = "tracekit",
+        objective: float | None = None,
+    ) -> analysis.RequestGoodput:
+        """How much of what clients asked for was good; see `tracekit.analysis.request_goodput`."""
+        return analysis.request_goodput(self._database, slo, where=where, mode=mode, objective=objective)
+
+    def request_failures(self, *, where: str | None = None) -> analysis.RequestFailures:
+        """Which requests failed and what failed first; see `tracekit.analysis.request_failures`."""
+        return analysis.request_failures(self._database, where=where)
+
     def quality(self) -> analysis.QualityAnswer:
         """What the data can bear; see `tracekit.analysis.quality`."""
         return analysis.quality(self._database)
@@ -161,6 +176,15 @@ class _ServedStore(Store):
     def stragglers(self, **options: Any) -> analysis.StragglersAnswer:
         """See `Store.stragglers`."""
         return self._remote.answer("stragglers", **options)
+
+    def request_goodput(self, slo: str | analysis.SloSet, **options: Any) -> analysis.RequestGoodput:
+        """See `Store.request_goodput`."""
+        asked = slo.as_dict() if isinstance(slo, analysis.SloSet) else slo
+        return self._remote.answer("request_goodput", asked, **options)
+
+    def request_failures(self, **options: Any) -> analysis.RequestFailures:
+        """See `Store.request_failures`."""
+        return self._remote.answer("request_failures", **options)
 
     def quality(self) -> analysis.QualityAnswer:
         """See `Store.quality`."""

@@ -35,9 +35,7 @@ def proof_section(file: StoreFile, answer: Any) -> None:
         return
     st.caption(f"The slow ones with the most time in {stage}. Choose one to see it below.")
     chosen = _exemplar_table(exemplars, metric=answer.metric, stage=stage)
-    st.page_link(
-        TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=address(chosen)
-    )
+    st.page_link(TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=address(chosen))
     if answer.unit == "step":
         step_section(file, StepPick(chosen["job_id"], chosen["attempt"], chosen["step"]))
     else:
@@ -51,9 +49,7 @@ def _exemplar_table(exemplars: pl.DataFrame, *, metric: str, stage: str) -> dict
         pl.col(name).map_elements(duration_text, return_dtype=pl.String).alias(label)
         for name, label in durations.items()
     )
-    identity = (
-        ["job_id", "attempt", "step", "rank"] if metric == "step" else ["trace_id", "service_name", "name"]
-    )
+    identity = ["job_id", "attempt", "step", "rank"] if metric == "step" else ["trace_id", "service_name", "name"]
     event = st.dataframe(
         shown,
         column_order=[*identity, *durations.values()],

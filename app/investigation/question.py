@@ -88,9 +88,7 @@ def ask(file: StoreFile) -> TailQuestion:
         baseline = _baseline(filters, attribute, values, value)
     if attribute and value:
         filters = replace(filters, attribute_condition=_value_condition(attribute, values, value))
-    return TailQuestion(
-        metric or "ttft", 0.0 if quantile == EVERYTHING else float(quantile), filters.sql(), baseline
-    )
+    return TailQuestion(metric or "ttft", 0.0 if quantile == EVERYTHING else float(quantile), filters.sql(), baseline)
 
 
 def question_text(question: TailQuestion) -> str:
@@ -120,17 +118,13 @@ def _attribute(file: StoreFile, kind: str) -> tuple[str | None, pl.DataFrame, st
     """An attribute of the units, its values, and the value that is chosen; None where none is."""
     names = rows(file, "explore/unit_attribute_names", kind=kind)["attribute"]
     attribute = _choice("Attribute", names, key="attribute", width=220)
-    values = rows(
-        file, "explore/unit_attribute_values", kind=kind, attribute=attribute or "", limit=_VALUE_LIMIT
-    )
+    values = rows(file, "explore/unit_attribute_values", kind=kind, attribute=attribute or "", limit=_VALUE_LIMIT)
     if attribute is None:
         return None, values, None
     value = _choice("is", values["value"], key="value", width=220)
     value_count = values["value_count"][0] if values.height else 0
     if value_count > values.height:
-        st.caption(
-            f"The {values.height} most frequent of {value_count:,} values; write a condition for others."
-        )
+        st.caption(f"The {values.height} most frequent of {value_count:,} values; write a condition for others.")
     return attribute, values, value
 
 
@@ -155,13 +149,9 @@ def _value_condition(attribute: str, values: pl.DataFrame, value: str) -> str:
     return attribute_condition(attribute, value, is_text=is_text)
 
 
-def _choice(
-    label: str, values: pl.Series, *, key: str, width: int | Literal["stretch"] = "stretch"
-) -> str | None:
+def _choice(label: str, values: pl.Series, *, key: str, width: int | Literal["stretch"] = "stretch") -> str | None:
     options = values.drop_nulls().unique(maintain_order=True).to_list()
-    return st.selectbox(
-        label, options, index=None, key=key, bind="query-params", placeholder="any", width=width
-    )
+    return st.selectbox(label, options, index=None, key=key, bind="query-params", placeholder="any", width=width)
 
 
 def _moment(label: str, *, key: str) -> int | None:

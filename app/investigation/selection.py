@@ -30,9 +30,7 @@ def measured_units(file: StoreFile, metric: str, where: str | None) -> pl.DataFr
     """
     kind = "step" if metric == "step" else "request"
     value = _METRIC_COLUMNS[metric]
-    statement = (
-        f"SELECT unit_id, start_ns, {value} AS value_ns FROM units WHERE kind = $kind AND outcome = 'ok'"
-    )
+    statement = f"SELECT unit_id, start_ns, {value} AS value_ns FROM units WHERE kind = $kind AND outcome = 'ok'"
     with opened(file) as store:
         return store.sql(f"{statement} AND {value} >= 0 AND (\n{where or 'true'}\n)", kind=kind)
 
@@ -57,9 +55,7 @@ def cohorts(units: pl.DataFrame, *, threshold_ns: int, baseline: str) -> pl.Data
 def baseline_cohorts(units: pl.DataFrame, *, quantile: float) -> pl.DataFrame:
     """Units of a baseline selection with their `cohort`: its own slow ones are the baseline."""
     slow = pl.col("value_ns") >= quantile_ns(units["value_ns"], quantile)
-    return units.with_columns(
-        pl.when(slow).then(pl.lit("baseline")).otherwise(pl.lit("other")).alias("cohort")
-    )
+    return units.with_columns(pl.when(slow).then(pl.lit("baseline")).otherwise(pl.lit("other")).alias("cohort"))
 
 
 def quantile_ns(values: pl.Series, quantile: float) -> int:

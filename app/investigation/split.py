@@ -98,10 +98,7 @@ def stage_table(stages: pl.DataFrame) -> None:
             "share": st.column_config.NumberColumn("share", format="percent"),
             "tail_calls": st.column_config.NumberColumn("calls, slow", format="%.2f"),
             "baseline_calls": st.column_config.NumberColumn("calls, baseline", format="%.2f"),
-            **{
-                name: st.column_config.NumberColumn(label, format="localized")
-                for name, label in _NS_COLUMNS.items()
-            },
+            **{name: st.column_config.NumberColumn(label, format="localized") for name, label in _NS_COLUMNS.items()},
         },
         hide_index=True,
         alt="All figures of the split by stage",
@@ -113,9 +110,7 @@ def work_text(stages: pl.DataFrame) -> str:
     parts = {"other work": "mix_ns", "slower at the same work": "rate_ns"}
     sums = {label: stages[column].sum() for label, column in parts.items()}
     return (
-        "Of the excess: "
-        + ", ".join(f"{duration_text(ns, signed=True)} {label}" for label, ns in sums.items())
-        + "."
+        "Of the excess: " + ", ".join(f"{duration_text(ns, signed=True)} {label}" for label, ns in sums.items()) + "."
     )
 
 
@@ -166,9 +161,7 @@ def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -
     limits_ns = (values.min(), values.max()) if len(values) else None
     for name, frame, threshold_ns in shown:
         st.caption(f"{METRICS[question.metric]} of {name}, {count_text(frame.height)} units")
-        chart = charts.distribution(
-            frame, metric=question.metric, threshold_ns=threshold_ns, limits_ns=limits_ns
-        )
+        chart = charts.distribution(frame, metric=question.metric, threshold_ns=threshold_ns, limits_ns=limits_ns)
         st.altair_chart(chart, alt=f"Histogram of {METRICS[question.metric]}, {name}")
 
 
@@ -192,10 +185,7 @@ def differences(answer: Any) -> None:
         return
     judged = [name for name in _DIFFERENCE_CHANCE if answer.differences[name].count()]
     shares = {name: st.column_config.NumberColumn(label, format="percent") for name, label in _SHARES.items()}
-    chances = {
-        name: st.column_config.NumberColumn(label, format="%.3g")
-        for name, label in _DIFFERENCE_CHANCE.items()
-    }
+    chances = {name: st.column_config.NumberColumn(label, format="%.3g") for name, label in _DIFFERENCE_CHANCE.items()}
     times = st.column_config.NumberColumn("times as frequent", format="%.2f")
     st.dataframe(
         answer.differences,
@@ -212,8 +202,5 @@ def differences(answer: Any) -> None:
 def left_out(answer: Any) -> None:
     """Which units did not enter, and why: counted, never silent."""
     if not answer.left_out.is_empty():
-        parts = [
-            f"{count_text(row['unit_count'])} ({row['reason']})"
-            for row in answer.left_out.iter_rows(named=True)
-        ]
+        parts = [f"{count_text(row['unit_count'])} ({row['reason']})" for row in answer.left_out.iter_rows(named=True)]
         st.caption("Not entered: " + ", ".join(parts))

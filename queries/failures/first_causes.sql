@@ -15,11 +15,19 @@
 --   service, host: process that is the cause, NULL where it is not known.
 --   stage: stage that was at work, NULL where none is known.
 --   operation: name of the span. error_type, message: what it says; hop_count: callers that passed it on.
+--   origin_ns: how long that span lasted, for a time-out the limit that ran out.
 WITH RECURSIVE
+-- A span that only has the status of an error is described by the caller that passed the error on.
 begun AS (
-    SELECT failure_origins.hop_count, failure_spans.*
+    SELECT
+        failure_origins.hop_count,
+        failure_spans.* EXCLUDE (error_type, message),
+        coalesce(failure_spans.error_type, callers.error_type) AS error_type,
+        coalesce(failure_spans.message, callers.message) AS message
     FROM failure_origins
     INNER JOIN failure_spans USING (unit_id, span_id)
+    LEFT JOIN failure_spans AS callers
+        ON callers.unit_id = failure_origins.unit_id AND callers.span_id = failure_origins.above_error_id
 ),
 below AS (
     SELECT unit_id, span_id AS origin_id, span_id, 0 AS depth
@@ -136,7 +144,8 @@ SELECT
     begun.name AS operation,
     begun.error_type,
     begun.message,
-    begun.hop_count
+    begun.hop_count,
+    begun.end_ns - begun.start_ns AS origin_ns
 FROM begun
 INNER JOIN request_endings USING (unit_id)
 INNER JOIN culprits USING (unit_id)

@@ -1,6 +1,6 @@
 -- The requests of each incident: failures of one cause, close in time, and what they took with them.
 --
--- One cause is one service, host, stage and kind of error. A cause that is quiet for longer than $quiet_ns and comes
+-- One cause is one service, host, stage and kind of error; time-outs are one whatever stage ran into them. A cause that is quiet for longer than $quiet_ns and comes
 -- again is another incident.
 --
 -- Reads failure_causes and failure_collateral, made by `collateral.sql`.
@@ -13,7 +13,13 @@
 --   is_collateral: whether it was cancelled because another one of it failed.
 WITH
 chosen AS (
-    SELECT *, CASE WHEN ending = 'timed_out' THEN ending ELSE coalesce(error_type, ending) END AS error_kind
+    SELECT
+        unit_id,
+        failed_ns,
+        service,
+        host,
+        CASE WHEN rule != 'messenger' THEN stage END AS stage,
+        CASE WHEN rule = 'messenger' THEN rule ELSE coalesce(error_type, ending) END AS error_kind
     FROM failure_causes
     WHERE list_contains($endings::VARCHAR[], ending)
 ),

@@ -8,7 +8,8 @@
 --   incident: its number.
 --   unit_id, trace_id, span_id: request and span of the first failure. kind: how it ended.
 --   first_ns, last_ns: first and last failure, nanoseconds since the epoch.
---   rule, service, host, stage, operation, error_type, message: the cause; see first_causes.
+--   rule, service, host, operation, error_type, message: the cause; see first_causes. stage: the
+--     most frequent one. origin_ns: how long the span of the first failure lasted.
 --   failed_count, collateral_count: requests that failed, and that were cancelled with them.
 --   tokens: tokens that they tell. lost_ns: engine time. waited_ns: time that clients waited.
 WITH
@@ -39,7 +40,8 @@ firsts AS (
         incident_members.incident,
         failure_causes.*,
         min(failure_causes.failed_ns) OVER (PARTITION BY incident_members.incident) AS first_ns,
-        max(failure_causes.failed_ns) OVER (PARTITION BY incident_members.incident) AS last_ns
+        max(failure_causes.failed_ns) OVER (PARTITION BY incident_members.incident) AS last_ns,
+        mode(failure_causes.stage) OVER (PARTITION BY incident_members.incident) AS usual_stage
     FROM incident_members
     INNER JOIN failure_causes USING (unit_id)
     WHERE NOT incident_members.is_collateral
@@ -58,7 +60,8 @@ SELECT
     firsts.rule,
     firsts.service,
     firsts.host,
-    firsts.stage,
+    firsts.usual_stage AS stage,
+    firsts.origin_ns,
     firsts.operation,
     firsts.error_type,
     firsts.message,

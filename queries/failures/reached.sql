@@ -11,6 +11,7 @@
 --   depth: spans above it.
 --   above_error_id: the nearest span above it that ended badly, NULL for none.
 --   hop_count: spans above it that ended badly.
+--   is_cut_off: whether it tells of no kind of error, and a time-out above it ended it.
 WITH RECURSIVE
 repeated AS (
     SELECT DISTINCT attempt.unit_id, attempt.span_id
@@ -56,20 +57,30 @@ tops AS (
     WHERE above.span_id IS NULL OR passable.is_root
 ),
 reached AS (
-    SELECT unit_id, span_id, is_error, 0 AS depth, NULL::UBIGINT AS above_error_id, 0 AS hop_count
+    SELECT
+        unit_id,
+        span_id,
+        is_error,
+        is_timeout,
+        0 AS depth,
+        NULL::UBIGINT AS above_error_id,
+        0 AS hop_count,
+        FALSE AS is_cut_off
     FROM tops
     UNION
     SELECT
         passable.unit_id,
         passable.span_id,
         passable.is_error,
+        passable.is_timeout OR reached.is_timeout AS is_timeout,
         reached.depth + 1 AS depth,
         CASE WHEN reached.is_error THEN reached.span_id ELSE reached.above_error_id END AS above_error_id,
-        reached.hop_count + reached.is_error::INTEGER AS hop_count
+        reached.hop_count + reached.is_error::INTEGER AS hop_count,
+        reached.is_timeout AND NOT passable.is_specific AS is_cut_off
     FROM reached
     INNER JOIN passable ON passable.unit_id = reached.unit_id AND passable.parent_span_id = reached.span_id
     -- A cycle of parents must end.
     WHERE reached.depth < 1000
 )
-SELECT unit_id, span_id, depth, above_error_id, hop_count
+SELECT unit_id, span_id, depth, above_error_id, hop_count, is_cut_off
 FROM reached

@@ -8,6 +8,7 @@
 --   is_root: whether it is the request's own span.
 --   is_cancelled: whether it ended because somebody stopped waiting.
 --   is_error: whether it ended badly, cancelled apart.
+--   is_specific: whether it tells what kind of error it was, and not only that it was one.
 --   is_timeout: whether it ended because a time was up.
 --   says_ok: whether it says that it ended well.
 --   failed_ns: when it failed: its exception, else its end; nanoseconds since the epoch.
@@ -62,10 +63,10 @@ said AS (
         TRY_CAST(spans.attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status,
         coalesce(
             spans.attributes['peer.service']::VARCHAR,
-            spans.attributes['server.address']::VARCHAR,
-            spans.attributes['net.peer.name']::VARCHAR,
             spans.attributes['gen_ai.provider.name']::VARCHAR,
-            spans.attributes['gen_ai.system']::VARCHAR
+            spans.attributes['gen_ai.system']::VARCHAR,
+            spans.attributes['server.address']::VARCHAR,
+            spans.attributes['net.peer.name']::VARCHAR
         ) AS callee
     FROM base.spans AS spans
     INNER JOIN requests USING (trace_id)
@@ -75,7 +76,10 @@ worded AS (
     SELECT
         *,
         lower(concat_ws(' ', error_type, exception_type)) AS types,
-        lower(concat_ws(' ', types, CASE WHEN status_code = 2 THEN status_message END)) AS words
+        -- Messages may go on with a stack trace, which names much that did not happen.
+        lower(concat_ws(
+            ' ', types, left(coalesce(exception_message, CASE WHEN status_code = 2 THEN status_message END), 200)
+        )) AS words
     FROM said
 ),
 decided AS (
@@ -108,6 +112,7 @@ SELECT
         status_code = 2 OR has_bad_code
         OR NOT says_ok AND coalesce(raised_ns IS NOT NULL OR regexp_matches(error_type, '\S'), FALSE)
     ) AS is_error,
+    coalesce(raised_ns IS NOT NULL OR has_bad_code OR regexp_matches(error_type, '\S'), FALSE) AS is_specific,
     coalesce(
         http_status IN (408, 504, 524, 598) OR grpc_status = 4
         OR regexp_matches(words, 'time[-_ ]?d?[-_ ]?out|timed[-_ ]?out|deadline[-_ ]?exceeded'),

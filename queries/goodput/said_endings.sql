@@ -28,7 +28,8 @@ raised AS (
     SELECT
         span_events.trace_id,
         span_events.span_id,
-        string_agg(span_events.attributes['exception.type']::VARCHAR, ' ') AS exception_types
+        string_agg(span_events.attributes['exception.type']::VARCHAR, ' ') AS exception_types,
+        any_value(span_events.attributes['exception.message']::VARCHAR) AS exception_message
     FROM base.span_events
     SEMI JOIN unsure USING (trace_id)
     WHERE span_events.name = 'exception'
@@ -40,7 +41,10 @@ said AS (
         spans.span_id = unsure.root_span_id AS is_root,
         spans.end_ns,
         lower(concat_ws(' ', spans.attributes['error.type']::VARCHAR, raised.exception_types)) AS types,
-        lower(CASE WHEN spans.status_code = 2 THEN spans.status_message END) AS message,
+        -- Messages may go on with a stack trace, which names much that did not happen.
+        lower(left(
+            coalesce(raised.exception_message, CASE WHEN spans.status_code = 2 THEN spans.status_message END), 200
+        )) AS message,
         concat_ws(' ', types, message) AS words,
         coalesce(
             TRY_CAST(spans.attributes['http.response.status_code'] AS BIGINT),

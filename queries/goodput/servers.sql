@@ -1,5 +1,6 @@
--- Which process served each request: of the processes behind the one that the request came to, the one whose longest
--- span is longest; the one that it came to where no other sent spans.
+-- Which process served each request: of the processes behind the services that requests come to, the one whose
+-- longest span is longest; the process that it came to where no service is behind. Of a request that shows none of
+-- the processes behind, nothing is known.
 --
 -- Reads judged_requests.
 -- Columns:
@@ -29,8 +30,8 @@ behind AS (
 fronts AS (
     SELECT requests.unit_id, spans.resource_id
     FROM base.spans AS spans
-    INNER JOIN (FROM requests ANTI JOIN behind USING (unit_id)) AS requests
-        ON requests.trace_id = spans.trace_id AND requests.root_span_id = spans.span_id
+    INNER JOIN requests ON requests.trace_id = spans.trace_id AND requests.root_span_id = spans.span_id
+    WHERE NOT EXISTS (FROM behind)
 )
 FROM behind
 UNION ALL BY NAME

@@ -3,6 +3,11 @@
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.measured import OUTCOMES, Metric
 from tracekit.analysis.quality import QualityAnswer, quality
+from tracekit.analysis.request_failures import request_failures
+from tracekit.analysis.request_failures_answer import RequestFailures
+from tracekit.analysis.request_goodput import request_goodput
+from tracekit.analysis.request_goodput_answer import Mode, RequestGoodput
+from tracekit.analysis.slo import SloSet, slo_file
 from tracekit.analysis.stragglers import StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
@@ -11,10 +16,17 @@ __all__ = [
     "OUTCOMES",
     "Evidence",
     "Metric",
+    "Mode",
     "QualityAnswer",
+    "RequestFailures",
+    "RequestGoodput",
+    "SloSet",
     "StragglersAnswer",
     "TailAnswer",
     "quality",
+    "request_failures",
+    "request_goodput",
+    "slo_file",
     "stragglers",
     "tail",
 ]

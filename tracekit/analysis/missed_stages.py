@@ -78,7 +78,10 @@ def _whole(lost: pl.DataFrame) -> pl.DataFrame:
 def _register_groups(cursor: duckdb.DuckDBPyConnection) -> None:
     """Leave `normal_members`, `normal_groups` and `late_groups` on the cursor: who is compared with whom."""
     bins = rows(cursor, "goodput/good_bins").with_columns(
-        level_0=pl.col("bin_no"), level_1=pl.col("bin_no") // 64, level_2=pl.col("bin_no") // 4096, level_3=pl.lit(0, dtype=pl.Int64)
+        level_0=pl.col("bin_no"),
+        level_1=pl.col("bin_no") // 64,
+        level_2=pl.col("bin_no") // 4096,
+        level_3=pl.lit(0, dtype=pl.Int64),
     )
     late = bins.filter(pl.col("late_count") > 0)
     chosen, members, sizes = [], [], []

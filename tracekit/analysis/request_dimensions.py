@@ -19,9 +19,12 @@ PRIORITY_KEYS = (
 VALUE_LIMIT = 50
 """Values of a dimension that stay apart, those with most requests; the others are one row."""
 
-DIMENSION_SCHEMA = {"dimension": pl.String, "value": pl.String, "attempted": pl.Int64, "good": pl.Int64} | dict.fromkeys(
-    BUCKETS, pl.Int64
-)
+DIMENSION_SCHEMA = {
+    "dimension": pl.String,
+    "value": pl.String,
+    "attempted": pl.Int64,
+    "good": pl.Int64,
+} | dict.fromkeys(BUCKETS, pl.Int64)
 
 
 def dimension_frame(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
@@ -56,7 +59,9 @@ def _by_value(
     kept = counts.with_columns(
         value=pl.when((rank <= VALUE_LIMIT) | pl.col("value").is_null()).then("value").otherwise(pl.lit("(others)"))
     )
-    of_bucket = {bucket: pl.col("request_count").filter(pl.col("bucket") == bucket).sum() for bucket in ("good", *BUCKETS)}
+    of_bucket = {
+        bucket: pl.col("request_count").filter(pl.col("bucket") == bucket).sum() for bucket in ("good", *BUCKETS)
+    }
     table = kept.group_by("value").agg(attempted=pl.col("request_count").sum(), **of_bucket)
     return (
         table.with_columns(dimension=pl.lit(dimension))

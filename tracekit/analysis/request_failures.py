@@ -102,20 +102,26 @@ def _incident_sentence(row: dict[str, Any]) -> str:
     what = row["error_type"] or row["kind"]
     place = " on ".join(part for part in (row["service"], row["host"]) if part) or "an unknown place"
     stage = f" in {row['stage']}" if row["stage"] else ""
+    limit = duration_text(row["origin_ns"])
     how = {
-        "messenger": f"the time-out is the messenger, the time went to {place}{stage}",
+        "messenger": f"the time-out of {limit} is the messenger, the time went to {place}{stage}",
         "unseen": f"first cause {what} behind {row['operation']}, which reaches {place} and shows no spans of it",
         "self": f"first cause {what} of {place}{stage} itself",
         "propagated": f"first cause {what} of {place}{stage}",
     }[row["rule"]]
     collateral = f", {row['collateral_count']:,} more were cancelled with them" if row["collateral_count"] else ""
-    lost = f", {duration_text(row['lost_ns'])} of engine time lost" if row["lost_ns"] else ""
+    lost = f", {duration_text(row['lost_ns'])} lost in engines and calls" if row["lost_ns"] else ""
     return f"{row['failed_count']:,}: {how}{collateral}{lost}."
 
 
 def _other_sentence(facts: dict[str, Any]) -> str:
     left = facts["aborted"] - facts["collateral"]
-    others = {"rejected": facts["rejected"], "shed": facts["shed"], "invalid": facts["invalid"], "left by clients": left}
+    others = {
+        "rejected": facts["rejected"],
+        "shed": facts["shed"],
+        "invalid": facts["invalid"],
+        "left by clients": left,
+    }
     told = ", ".join(f"{count:,} {name}" for name, count in others.items() if count)
     recovered = {how: count for how, count, _ in facts["recovered"].iter_rows() if count}
     well = ", ".join(f"{count:,} {how}" for how, count in recovered.items())

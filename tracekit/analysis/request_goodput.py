@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, get_args
 
@@ -14,7 +15,7 @@ from tracekit.analysis.request_dimensions import dimension_frame
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput, Verdict
 from tracekit.analysis.request_goodput_words import goodput_notes, goodput_summary
 from tracekit.analysis.request_selection import select_requests
-from tracekit.analysis.slo import TERMS, Slo, SloSet, checked_objective, parsed_slo
+from tracekit.analysis.slo import TERMS, Slo, SloSet, checked_objective, parsed_slo, slo_set
 from tracekit.errors import UsageError
 from tracekit.store import Database
 
@@ -39,13 +40,13 @@ CLASS_SCHEMA = {"class": pl.String, "attempted": pl.Int64, "good": pl.Int64} | d
 
 def request_goodput(
     database: Database,
+    slo: str | Slo | SloSet | Mapping[str, Any],
     *,
-    slo: str | Slo | SloSet,
     where: str | None = None,
     mode: Mode = "tracekit",
     objective: float | None = None,
 ) -> RequestGoodput:
-    """Judge every request by an SLO: `ttft=2s,tpot=50ms,e2e=30s`, the name of a preset, or classes of a file.
+    """Judge every request by an SLO: `ttft=2s,tpot=50ms,e2e=30s`, the name of a preset, or classes (`slo_file`).
 
     Every selected request is counted once: good, or in the first bucket that applies of how it ended, what cannot be
     measured, and which term it misses (in the order ttft, tpot, e2e). `mode` chooses whose rules count, see `Mode`.
@@ -54,7 +55,7 @@ def request_goodput(
     """
     if mode not in get_args(Mode):
         raise UsageError(f"mode {mode!r} is unknown; use one of {', '.join(get_args(Mode))}")
-    goal = _slo_set(slo, objective)
+    goal = _goal(slo, objective)
     with closing(database.cursor()) as cursor:
         not_model_calls, unclassed = judge_requests(cursor, goal, where=where, mode=mode)
         facts = _counted(cursor, goal, mode=mode)
@@ -67,7 +68,9 @@ def request_goodput(
             "by": dimension_frame(cursor),
             "over_time": _over_time(cursor, goal, facts["duration_ns"]),
         }
-    answer = RequestGoodput(slo=goal, mode=mode, where=where, notes=[], verdict=_verdict(facts, goal), summary="", **facts)
+    answer = RequestGoodput(
+        slo=goal, mode=mode, where=where, notes=[], verdict=_verdict(facts, goal), summary="", **facts
+    )
     return goodput_summary(goodput_notes(answer))
 
 
@@ -86,11 +89,13 @@ def judge_requests(
     return left_out
 
 
-def _slo_set(slo: str | Slo | SloSet, objective: float | None) -> SloSet:
+def _goal(slo: str | Slo | SloSet | Mapping[str, Any], objective: float | None) -> SloSet:
     if isinstance(slo, str):
         slo = parsed_slo(slo)
     if isinstance(slo, Slo):
         slo = SloSet((slo,))
+    if not isinstance(slo, SloSet):
+        slo = slo_set(slo)
     return slo if objective is None else SloSet(slo.classes, checked_objective(objective))
 
 

@@ -99,5 +99,3 @@ def _stage_sentences(answer: RequestGoodput) -> list[str]:
     if answer.wasted_engine_ns:
         sentences.append(f"{duration_text(answer.wasted_engine_ns)} of engine time went to what was not good.")
     return sentences
-
-

@@ -65,6 +65,10 @@ class SloSet:
     classes: tuple[Slo, ...]
     objective: float = DEFAULT_OBJECTIVE
 
+    def as_dict(self) -> dict[str, Any]:
+        """The set as plain values that `slo_set` reads."""
+        return {"objective": self.objective, "class": [_class_values(one) for one in self.classes]}
+
 
 def parsed_slo(text: str, *, name: str = "all", where: str | None = None) -> Slo:
     """An objective such as `ttft=2s,tpot=50ms,e2e=30s`, or the name of an MLPerf preset. Raises `UsageError`."""
@@ -97,21 +101,26 @@ def duration_ns(text: str) -> int:
 
 
 def slo_file(path: Path) -> SloSet:
-    """The classes of a TOML file. Raises `UsageError` where it cannot be read or says something unknown.
+    """The classes of a TOML file; see `slo_set`. Raises `UsageError` where it cannot be read or understood."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot read the SLO file {path}: {error}") from error
+    return slo_set(content, source=str(path))
+
+
+def slo_set(content: Mapping[str, Any], *, source: str = "the SLO") -> SloSet:
+    """The classes that plain values tell, as an SLO file does; `source` names them in messages. Raises `UsageError`.
 
     `objective` is the share that should be good. Each table of the array `class` has `slo` (as on the command line),
     and optionally `name`, and `where` (a condition over the view `units`) or `match` (columns or attributes of units
     with the value that they must have); without either the class takes all that no class before it took.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read the SLO file {path}: {error}") from error
-    _refuse_unknown(content, ("objective", "class"), where=str(path))
+    _refuse_unknown(content, ("objective", "class"), where=source)
     tables = content.get("class")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"{path} has no class; write a table [[class]] with slo = 'ttft=2s' for each")
-    classes = tuple(_class(table, number, path) for number, table in enumerate(tables, 1))
+        raise UsageError(f"{source} has no class; write a table [[class]] with slo = 'ttft=2s' for each")
+    classes = tuple(_class(table, number, source) for number, table in enumerate(tables, 1))
     return SloSet(classes, checked_objective(content.get("objective", DEFAULT_OBJECTIVE)))
 
 
@@ -122,6 +131,11 @@ def checked_objective(value: object) -> float:
     return float(value)
 
 
+def _class_values(one: Slo) -> dict[str, str]:
+    terms = ",".join(f"{term}={limit}ns" for term, limit in one.limits_ns.items())
+    return {"name": one.name, "slo": terms} | ({} if one.where is None else {"where": one.where})
+
+
 def _preset(name: str) -> dict[str, int]:
     if name == "gpt-j":
         return {"e2e_ns": 20 * _UNITS_NS["s"]}
@@ -129,8 +143,8 @@ def _preset(name: str) -> dict[str, int]:
     return {"ttft_ns": ttft_ms * _UNITS_NS["ms"], "tpot_ns": tpot_ms * _UNITS_NS["ms"]}
 
 
-def _class(table: dict[str, Any], number: int, path: Path) -> Slo:
-    place = f"class {number} of {path}"
+def _class(table: dict[str, Any], number: int, source: str) -> Slo:
+    place = f"class {number} of {source}"
     _refuse_unknown(table, ("name", "slo", "where", "match"), where=place)
     where, match, slo = table.get("where"), table.get("match"), table.get("slo")
     if not isinstance(slo, str):

@@ -12,7 +12,7 @@ import sys
 
 import click
 
-from tracekit.cli import answers, data, generate, pages, serve
+from tracekit.cli import answers, data, generate, pages, request_answers, serve
 from tracekit.errors import TracekitError, UsageError
 
 USAGE_EXIT_CODE = 2
@@ -35,7 +35,14 @@ def commands() -> None:
     """
 
 
-for command in (*data.COMMANDS, *answers.COMMANDS, *pages.COMMANDS, *generate.COMMANDS, *serve.COMMANDS):
+for command in (
+    *data.COMMANDS,
+    *answers.COMMANDS,
+    *request_answers.COMMANDS,
+    *pages.COMMANDS,
+    *generate.COMMANDS,
+    *serve.COMMANDS,
+):
     commands.add_command(command)
 
 

@@ -1,0 +1,115 @@
+"""Answers about the outcomes of requests as rows, as an object, and as a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tracekit.analysis import RequestFailures, RequestGoodput
+from tracekit.analysis.durations import duration_text
+from tracekit.analysis.request_goodput_answer import BUCKETS
+from tracekit.output import Output, table
+from tracekit.report import words
+
+_SHOWN_ROWS = 12
+
+
+def request_goodput_output(answer: RequestGoodput) -> Output:
+    """Rows: one a stage that late requests were lost to. Object: the documented JSON of `tracekit goodput`."""
+    return Output(answer.lost_by_stage, goodput_object(answer), request_goodput_text(answer))
+
+
+def goodput_object(answer: RequestGoodput | None, training: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """The documented JSON of `tracekit goodput`: requests under `serving`, training jobs under `training`."""
+    return {"serving": None if answer is None else answer.as_dict(), "training": training or []}
+
+
+def request_failures_output(answer: RequestFailures) -> Output:
+    """Rows: one an incident. Object: the documented JSON of `tracekit failures`."""
+    return Output(answer.incidents, answer.as_dict(), request_failures_text(answer))
+
+
+def request_goodput_text(answer: RequestGoodput) -> str:
+    """The summary, what it has to live with, stages of late requests, waste, and who was hit."""
+    parts = [answer.summary, *(f"- {note}" for note in answer.notes)]
+    if len(answer.lost_by_stage):
+        parts += ["", "Late requests by stage (misses sum to the late ones; the last column does not):"]
+        parts.append(table(_stage_table(answer.lost_by_stage)))
+    lost = answer.wasted.filter(pl.col("bucket") != "good")
+    if len(lost):
+        parts += ["", "What was not good consumed:", table(_wasted_table(lost))]
+    if len(answer.by):
+        parts += ["", "Good by:", table(_dimension_table(answer.by))]
+    return "\n".join(parts)
+
+
+def _stage_table(lost: pl.DataFrame) -> pl.DataFrame:
+    shown = lost.filter((pl.col("misses") > 0) | (pl.col("would_be_good") > 0)).head(_SHOWN_ROWS)
+    return shown.select("stage", "owner", "misses", "late_ttft", "late_tpot", "late_e2e", "would_be_good")
+
+
+def _wasted_table(wasted: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {
+            "bucket": row["bucket"],
+            "requests": f"{row['request_count']:,}",
+            "tokens": f"{row['tokens']:,}",
+            "in engines": duration_text(row["engine_ns"]),
+            "in calls without spans": duration_text(row["upstream_ns"]),
+            "in repeated attempts": duration_text(row["retry_ns"]),
+        }
+        for row in wasted.iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows)
+
+
+def _dimension_table(by: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {
+            "by": row["dimension"],
+            "value": row["value"] or "not told",
+            "attempted": f"{row['attempted']:,}",
+            "good": words.share(row["good"] / (row["attempted"] - row["invalid"] or 1)),
+            "most lost to": _most_lost(row),
+        }
+        for row in by.group_by("dimension", maintain_order=True).head(_SHOWN_ROWS).iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows)
+
+
+def _most_lost(row: dict[str, Any]) -> str:
+    bucket = max(BUCKETS, key=lambda name: row[name])
+    return f"{bucket} {row[bucket]:,}" if row[bucket] else "nothing"
+
+
+def request_failures_text(answer: RequestFailures) -> str:
+    """The summary, then incidents and refusals, most requests first, and what shows the first of them."""
+    parts = [answer.summary]
+    for title, incidents in (("Incidents:", answer.incidents), ("Refused:", answer.refusals)):
+        if len(incidents):
+            parts += ["", title, table(_incident_table(incidents))]
+    if len(answer.evidence):
+        parts += ["", "Evidence:", table(answer.evidence.head(_SHOWN_ROWS))]
+    return "\n".join(parts)
+
+
+def _incident_table(incidents: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {
+            "incident": row["incident"],
+            "from": words.moment(row["first_ns"]),
+            "until": words.moment(row["last_ns"]),
+            "requests": f"{row['failed_count']:,}",
+            "collateral": f"{row['collateral_count']:,}",
+            "rule": row["rule"],
+            "service": row["service"] or "not told",
+            "host": row["host"] or "not told",
+            "stage": row["stage"] or "not told",
+            "error": row["error_type"] or row["kind"],
+            "lost": duration_text(row["lost_ns"]),
+            "trace": row["trace_id"],
+        }
+        for row in incidents.head(_SHOWN_ROWS).iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows)
