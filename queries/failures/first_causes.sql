@@ -11,10 +11,13 @@
 --   unit_id, ending: the request and how it ended.
 --   rule: self (the request's own span failed), propagated (something below it), messenger (a time-out), unseen (a
 --     call to something that sent no spans).
---   span_id: the span where it began. failed_ns: when, nanoseconds since the epoch.
+--   trace_id, span_id: the span where it began.
+--   failed_ns: when, nanoseconds since the epoch.
 --   service, host: process that is the cause, NULL where it is not known.
 --   stage: stage that was at work, NULL where none is known.
---   operation: name of the span. error_type, message: what it says; hop_count: callers that passed it on.
+--   operation: name of the span.
+--   error_type, message: what it says.
+--   hop_count: callers that passed it on.
 --   origin_ns: how long that span lasted, for a time-out the limit that ran out.
 WITH RECURSIVE
 -- A span that only has the status of an error is described by the caller that passed the error on.

@@ -6,12 +6,17 @@
 -- Reads failure_causes and incident_members.
 -- Columns:
 --   incident: its number.
---   unit_id, trace_id, span_id: request and span of the first failure. kind: how it ended.
+--   unit_id, trace_id, span_id: request and span of the first failure.
+--   kind: how it ended.
 --   first_ns, last_ns: first and last failure, nanoseconds since the epoch.
---   rule, service, host, operation, error_type, message: the cause; see first_causes. stage: the
---     most frequent one. origin_ns: how long the span of the first failure lasted.
+--   rule, service, host: the cause; see first_causes.
+--   stage: the most frequent one.
+--   origin_ns: how long the span of the first failure lasted.
+--   operation, error_type, message: what the first failure says.
 --   failed_count, collateral_count: requests that failed, and that were cancelled with them.
---   tokens: tokens that they tell. lost_ns: engine time. waited_ns: time that clients waited.
+--   tokens: tokens that they tell.
+--   lost_ns: engine time.
+--   waited_ns: time that clients waited.
 WITH
 costs AS (
     SELECT

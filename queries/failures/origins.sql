@@ -5,7 +5,8 @@
 -- Columns:
 --   unit_id: the request.
 --   span_id: the span.
---   hop_count: spans above it that ended badly, which only passed the error on. above_error_id: the nearest of them.
+--   hop_count: spans above it that ended badly, which only passed the error on.
+--   above_error_id: the nearest of them.
 WITH
 errors AS (
     SELECT failure_spans.*, failure_reached.depth, failure_reached.hop_count, failure_reached.above_error_id

@@ -12,7 +12,8 @@
 --   is_timeout: whether it ended because a time was up.
 --   says_ok: whether it says that it ended well.
 --   failed_ns: when it failed: its exception, else its end; nanoseconds since the epoch.
---   error_type: what it calls its error. message: what it says about it.
+--   error_type: what it calls its error.
+--   message: what it says about it.
 --   callee: the service behind it, where the span names one.
 WITH
 requests AS (

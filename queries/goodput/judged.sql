@@ -11,11 +11,13 @@
 --   $needs_two_tokens: whether tpot of a response with one token is unmeasurable (else it holds).
 -- Columns:
 --   unit_id, slo_class: the request and its class.
---   start_ns: its start, nanoseconds since the epoch. close_ns: its end, the last token where e2e ends with it.
+--   start_ns: its start, nanoseconds since the epoch.
+--   close_ns: its end, the last token where e2e ends with it.
 --   bucket: good, rejected, shed, invalid, failed, timed_out, aborted_before, aborted_after, late_ttft, late_tpot,
 --     late_e2e or unknown.
 --   misses_ttft, misses_tpot, misses_e2e: which terms a served request misses.
---   ttft_ns, decode_ns, e2e_ns: its times in nanoseconds; gap_count: tokens after the first.
+--   ttft_ns, decode_ns, e2e_ns: its times in nanoseconds.
+--   gap_count: tokens after the first.
 --   ttft_limit_ns, tpot_limit_ns, e2e_limit_ns: its limits.
 --   lacks_ttft, lacks_tpot, lacks_e2e: configured terms that a served request cannot be judged by.
 --   bin_no: number of the bin; requests of one bin should take the same time. It is the number of the population

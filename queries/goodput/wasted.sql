@@ -7,9 +7,12 @@
 -- Columns:
 --   bucket: as in judged_requests.
 --   request_count: requests.
---   tokens: prompt and generated tokens that they tell. untold_count: requests that tell no tokens.
---   engine_ns: time in engines, recomputing included. upstream_ns: time in calls whose engine sent no spans.
---   retry_ns: time of attempts that were repeated. recompute_ns: time of prefill that was repeated.
+--   tokens: prompt and generated tokens that they tell.
+--   untold_count: requests that tell no tokens.
+--   engine_ns: time in engines, recomputing included.
+--   upstream_ns: time in calls whose engine sent no spans.
+--   retry_ns: time of attempts that were repeated.
+--   recompute_ns: time of prefill that was repeated.
 WITH
 stage_kinds AS (
     SELECT
