@@ -15,7 +15,7 @@ SELECT
     count(*) FILTER (WHERE lacks_tpot) AS lacks_tpot,
     count(*) FILTER (WHERE lacks_e2e) AS lacks_e2e,
     min(ttft_ns) AS least_ttft_ns,
-    min(decode_ns // gap_count) FILTER (WHERE gap_count > 0) AS least_tpot_ns,
+    min(CASE WHEN gap_count > 0 THEN decode_ns // gap_count END) AS least_tpot_ns,
     min(e2e_ns) AS least_e2e_ns,
     min(start_ns) AS first_ns,
     max(close_ns) AS last_ns

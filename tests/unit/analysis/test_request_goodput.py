@@ -88,7 +88,7 @@ def test_the_status_that_the_client_got_decides(
     [
         ("httpx.ReadTimeout", "", "timed_out"), ("asyncio.TimeoutError", "", "timed_out"),
         ("DEADLINE_EXCEEDED", "", "timed_out"), ("ValueError", "tool broke", "failed"),
-        ("APIError", "Request timed out.", "failed"), ("openai.RateLimitError", "", "rejected"),
+        ("APIError", "Request timed out.", "timed_out"), ("openai.RateLimitError", "", "rejected"),
         ("ValueError", "tool broke\n" + "x" * 300 + " timeout=3", "failed"),
     ],
 )  # fmt: skip
