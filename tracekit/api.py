@@ -106,6 +106,22 @@ class Store:
         """Which requests failed and what failed first; see `tracekit.analysis.request_failures`."""
         return analysis.request_failures(self._database, where=where)
 
+    def compare(
+        self,
+        before: str | None,
+        after: str | None,
+        *,
+        other: Store | None = None,
+        slo: str | analysis.SloSet | None = None,
+        where: str | None = None,
+    ) -> analysis.CompareAnswer:
+        """What changed between two groups of requests; see `tracekit.analysis.compare`.
+
+        `other` is the store that holds `before`, where it is not this one.
+        """
+        held = None if other is None else other.database
+        return analysis.compare(self._database, before, after, other=held, slo=slo, where=where)
+
     def quality(self) -> analysis.QualityAnswer:
         """What the data can bear; see `tracekit.analysis.quality`."""
         return analysis.quality(self._database)
@@ -185,6 +201,14 @@ class _ServedStore(Store):
     def request_failures(self, **options: Any) -> analysis.RequestFailures:
         """See `Store.request_failures`."""
         return self._remote.answer("request_failures", **options)
+
+    def compare(self, before: str | None, after: str | None, **options: Any) -> analysis.CompareAnswer:
+        """See `Store.compare`; both sides must be in the served store."""
+        if options.pop("other", None) is not None:
+            raise self._held("two stores can be compared when no server holds them")
+        if isinstance(options.get("slo"), analysis.SloSet):
+            options["slo"] = options["slo"].as_dict()
+        return self._remote.answer("compare", before, after, **options)
 
     def quality(self) -> analysis.QualityAnswer:
         """See `Store.quality`."""

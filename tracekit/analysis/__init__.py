@@ -1,5 +1,7 @@
 """Questions to a trace store, and their answers."""
 
+from tracekit.analysis.compare import compare
+from tracekit.analysis.compare_answer import CompareAnswer
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.measured import OUTCOMES, Metric
 from tracekit.analysis.quality import QualityAnswer, quality
@@ -14,6 +16,7 @@ from tracekit.analysis.tail_answer import TailAnswer
 
 __all__ = [
     "OUTCOMES",
+    "CompareAnswer",
     "Evidence",
     "Metric",
     "Mode",
@@ -23,6 +26,7 @@ __all__ = [
     "SloSet",
     "StragglersAnswer",
     "TailAnswer",
+    "compare",
     "quality",
     "request_failures",
     "request_goodput",

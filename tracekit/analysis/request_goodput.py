@@ -15,7 +15,7 @@ from tracekit.analysis.request_dimensions import dimension_frame
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput, Verdict
 from tracekit.analysis.request_goodput_words import goodput_notes, goodput_summary
 from tracekit.analysis.request_selection import select_requests
-from tracekit.analysis.slo import TERMS, Slo, SloSet, checked_objective, parsed_slo, slo_set
+from tracekit.analysis.slo import TERMS, Slo, SloSet, checked_objective, slo_goal
 from tracekit.errors import UsageError
 from tracekit.store import Database
 
@@ -90,13 +90,8 @@ def judge_requests(
 
 
 def _goal(slo: str | Slo | SloSet | Mapping[str, Any], objective: float | None) -> SloSet:
-    if isinstance(slo, str):
-        slo = parsed_slo(slo)
-    if isinstance(slo, Slo):
-        slo = SloSet((slo,))
-    if not isinstance(slo, SloSet):
-        slo = slo_set(slo)
-    return slo if objective is None else SloSet(slo.classes, checked_objective(objective))
+    goal = slo_goal(slo)
+    return goal if objective is None else SloSet(goal.classes, checked_objective(objective))
 
 
 def _limits(goal: SloSet) -> pl.DataFrame:

@@ -89,6 +89,15 @@ def parsed_slo(text: str, *, name: str = "all", where: str | None = None) -> Slo
     return Slo(name, where, **limits)
 
 
+def slo_goal(slo: str | Slo | SloSet | Mapping[str, Any]) -> SloSet:
+    """An objective in any of its forms: text, one class, classes, or their plain values. Raises `UsageError`."""
+    if isinstance(slo, str):
+        slo = parsed_slo(slo)
+    if isinstance(slo, Slo):
+        slo = SloSet((slo,))
+    return slo if isinstance(slo, SloSet) else slo_set(slo)
+
+
 def duration_ns(text: str) -> int:
     """Whole nanoseconds of a duration such as `50ms` or `2s`. Raises `UsageError`."""
     match = _DURATION.fullmatch(text.strip().lower())

@@ -12,7 +12,7 @@ import sys
 
 import click
 
-from tracekit.cli import answers, data, generate, pages, request_answers, serve
+from tracekit.cli import answers, compare, data, generate, pages, request_answers, serve
 from tracekit.errors import TracekitError, UsageError
 
 USAGE_EXIT_CODE = 2
@@ -28,6 +28,9 @@ def commands() -> None:
       tracekit demo                                   sample traces, a report, the app
       tracekit ingest traces.jsonl other/ metrics.pb  files into tracekit.duckdb
       tracekit tail --metric ttft                     the slowest 1 % against the middle
+      tracekit goodput --slo ttft=2s,tpot=50ms         what was good, and what the rest was lost to
+      tracekit failures                               what failed first
+      tracekit compare version:1 version:2            what changed
       tracekit query "SELECT count(*) FROM spans"     plain SQL
       tracekit serve                                  receive OTLP, with the app beside it
       tracekit app                                    the investigation app
@@ -39,6 +42,7 @@ for command in (
     *data.COMMANDS,
     *answers.COMMANDS,
     *request_answers.COMMANDS,
+    *compare.COMMANDS,
     *pages.COMMANDS,
     *generate.COMMANDS,
     *serve.COMMANDS,
