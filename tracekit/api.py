@@ -18,6 +18,10 @@ from tracekit.remote import RemoteStore, endpoint_of
 from tracekit.store import Database, held_database
 
 Metric = analysis.Metric
+Mode = analysis.Mode
+CompareAnswer = analysis.CompareAnswer
+RequestGoodput = analysis.RequestGoodput
+slo_file = analysis.slo_file
 
 OUTCOMES = analysis.OUTCOMES
 """How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""

@@ -36,8 +36,12 @@ _CHANGE = {
     "significant": pl.Boolean, "relative": pl.Float64,
 }  # fmt: skip
 METRIC_SCHEMA = {"metric": pl.String, **_CHANGE, "mix_ns": pl.Int64} | dict.fromkeys(
-    ("before_count", "after_count", "matched_before", "matched_after"), pl.Int64
-)
+    (
+        "before_p50_ns", "after_p50_ns", "before_p99_ns", "after_p99_ns",
+        "before_count", "after_count", "matched_before", "matched_after",
+    ),
+    pl.Int64,
+)  # fmt: skip
 STAGE_SCHEMA = {"metric": pl.String, "stage": pl.String, **_CHANGE}
 OUTCOME_SCHEMA = {"outcome": pl.String} | dict.fromkeys(("before", "after", "change", "low", "high"), pl.Float64) | {
     "significant": pl.Boolean
@@ -184,9 +188,11 @@ def _metric_frame(matches: dict[str, Matched], judged: _Judged) -> pl.DataFrame:
         start = judged.start(metric) + len(before) - 1
         row = _changes(judged, start, before[-1:], after[-1:])[0]
         plain_ns = round(match.plain[1] - match.plain[0])
+        quantiles = dict(zip(("before_p50_ns", "before_p99_ns"), match.quantiles[0], strict=True))
+        quantiles |= dict(zip(("after_p50_ns", "after_p99_ns"), match.quantiles[1], strict=True))
         counts = dict(zip(("before_count", "after_count"), match.measured, strict=True))
         counts |= dict(zip(("matched_before", "matched_after"), match.matched, strict=True))
-        table.append({"metric": metric, **row, "mix_ns": plain_ns - row["excess_ns"], **counts})
+        table.append({"metric": metric, **row, "mix_ns": plain_ns - row["excess_ns"], **quantiles, **counts})
     return pl.DataFrame(table, schema=METRIC_SCHEMA)
 
 

@@ -25,7 +25,8 @@ class CompareAnswer:
     metrics: one row a metric (`metric`, `before_ns`, `after_ns`, `excess_ns`, `low_ns`, `high_ns`, `significant`,
         `relative`, `mix_ns`, `before_count`, `after_count`, `matched_before`, `matched_after`); means at the common
         mix, `excess_ns` is their difference with its 95 % interval, and `mix_ns` what other kinds and sizes of
-        requests add to the difference of the plain means.
+        requests add to the difference of the plain means. Medians and 99th percentiles (`before_p50_ns`, ...) are
+        those of all requests that have the metric, whatever the mix.
     stages: one row a metric and stage with the same columns; the rows of a metric sum to it.
     outcomes: one row a way to end (`outcome`, `before`, `after`, `change`, `low`, `high`, `significant`); shares of
         what was attempted. With an SLO also `good`.

@@ -15,6 +15,7 @@ import polars as pl
 
 from tracekit.analysis import blocks
 from tracekit.analysis.compared_sides import ComparedSide
+from tracekit.analysis.measured import quantile_ns
 
 FRACTIONS = (4, 2, 1)
 """Classes to the octave that are tried, the finest first."""
@@ -37,7 +38,8 @@ class Matched:
     """Requests of both sides that have a metric, with the number of their class; -1 where the other side lacks it.
 
     `class_no[side]`: int64 by position in `served`. `weights`: float64 by class, sums to one.
-    `counts[side]`: requests by class. `plain[side]`: mean over all that have the metric, whatever their class.
+    `counts[side]`: requests by class. `plain[side]`: mean over all that have the metric, whatever their class;
+    `quantiles[side]`: their median and 99th percentile, nanoseconds.
     """
 
     metric: str
@@ -46,6 +48,7 @@ class Matched:
     counts: list[np.ndarray]
     plain: list[float]
     measured: list[int]
+    quantiles: list[tuple[int, int]]
 
     @property
     def matched(self) -> list[int]:
@@ -83,9 +86,15 @@ def matched(sides: list[ComparedSide], metric: str) -> Matched:
         counts.append(table[f"count_{side}"].to_numpy())
     product = counts[0] * counts[1] / np.maximum(counts[0] + counts[1], 1)
     plain = [float(value.mean() or 0) for value in values]
-    return Matched(
-        metric, class_no, product / max(product.sum(), 1e-300), counts, plain, [int(has.sum()) for has in has_metric]
-    )
+    measured = [int(has.sum()) for has in has_metric]
+    weights = product / max(product.sum(), 1e-300)
+    return Matched(metric, class_no, weights, counts, plain, measured, [_quantiles(value) for value in values])
+
+
+def _quantiles(values: pl.Series) -> tuple[int, int]:
+    """Median and 99th percentile as observed values, zeros without any."""
+    known = np.sort(values.drop_nulls().to_numpy())
+    return (round(quantile_ns(known, 0.5)), round(quantile_ns(known, 0.99))) if len(known) else (0, 0)
 
 
 def stage_means(side: ComparedSide, match: Matched, number: int, stage_count: int) -> Means:
