@@ -1,7 +1,8 @@
 -- By how much each stage of a late request was above its normal, for each term that the request misses.
 --
 -- Reads late_terms, late_groups (`bin_no`, `group_no`: whose normal the late requests of a bin are compared with) and
--- goodput_normals, made by `normals.sql`.
+-- goodput_normals (`group_no`, `term`, `stage`,
+-- `normal_ns`; for tpot per token after the first).
 -- Columns:
 --   unit_id, term, is_charged, miss_count: as in late_terms.
 --   stage: the stage; those not above their normal have no row.

@@ -10,7 +10,7 @@ import polars as pl
 from generators.serving import stages, state
 from tests.accuracy.runs import Layout, Played, play, stored
 from tracekit.analysis import RequestFailures, RequestGoodput, request_failures
-from tracekit.analysis.missed_stages import ENOUGH_GOOD
+from tracekit.analysis.normal_times import ENOUGH_GOOD
 from tracekit.analysis.request_goodput import judge_requests, request_goodput
 from tracekit.analysis.slo import Slo, SloSet, parsed_slo
 from tracekit.store import Database

@@ -20,7 +20,7 @@ from tracekit.store import Database
 NAMES = [name for topic in ("goodput", "failures") for name in queries.names(topic)]
 VALUES: dict[str, object] = {
     "is_e2e_to_last_token": False, "needs_two_tokens": False, "slice_ns": 1, "keys": ["tenant.id"], "key": "tenant.id",
-    "what": "host", "slack_ns": 1, "reach_ns": 1, "quiet_ns": 1, "endings": ["failed"],
+    "what": "host", "slack_ns": 1, "reach_ns": 1, "quiet_ns": 1, "endings": ["failed"], "windows": ["ttft"],
 }  # fmt: skip
 
 

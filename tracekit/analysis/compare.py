@@ -141,12 +141,11 @@ def _outcome_shares(sides: list[ComparedSide], *, has_slo: bool) -> _Shares:
     shares, contributions = np.zeros((2, len(members))), []
     for number, side in enumerate(sides):
         buckets = side.units["bucket"]
-        ended = np.stack([buckets.is_in(list(names)).to_numpy() for names in members.values()], axis=1).astype(
-            np.float64
-        )
-        shares[number] = ended.mean(axis=0) if len(ended) else 0.0
-        sums = np.zeros((blocks.SLICE_COUNT, len(members)))
-        np.add.at(sums, side.unit_slices, (ended - shares[number]) / max(len(ended), 1))
+        ended = [buckets.is_in(list(names)).to_numpy() for names in members.values()]
+        shares[number] = [part.mean() if len(part) else 0.0 for part in ended]
+        present = np.bincount(side.unit_slices, minlength=blocks.SLICE_COUNT)
+        counted = [np.bincount(side.unit_slices[part], minlength=blocks.SLICE_COUNT) for part in ended]
+        sums = (np.stack(counted, axis=1) - np.outer(present, shares[number])) / max(len(buckets), 1)
         contributions.append(sums)
     return _Shares(list(members), shares, contributions)
 
@@ -257,8 +256,8 @@ def _load_frame(sides: list[ComparedSide]) -> pl.DataFrame:
         return pl.DataFrame(schema=LOAD_SCHEMA)
     rates = []
     for side in sides:
-        starts = side.units["start_ns"]
-        seconds = max(int(starts.max()) - int(starts.min()), 1) / 1e9  # type: ignore[call-overload]
+        starts = side.units["start_ns"].to_numpy()
+        seconds = max(int(starts[-1] - starts[0]), 1) / 1e9
         amounts = {"requests": len(side.units)} | {
             name: int(side.units[name].fill_null(0).sum()) for name in ("input_tokens", "output_tokens")
         }

@@ -61,6 +61,8 @@ def selected(text: str | None) -> Selected:
     """A side as written on the command line: `version:V`, `host:H`, `FROM/UNTIL` (ISO times, UTC), or a condition."""
     if text is None:
         return Selected()
+    if not text.strip():
+        raise UsageError("a side is empty; give a condition, a window, version:V or host:H")
     if server := _OF_SERVER.fullmatch(text.strip()):
         return Selected(server=(server[1], server[2].strip()))
     if window := _WINDOW.fullmatch(text.strip()):
@@ -82,7 +84,8 @@ def compared_sides(
             _units(cursor, side, judged_by, where) for cursor, side in zip(cursors, sides, strict=True)
         ]  # fmt: skip
         served = [_register_served(cursor, part) for cursor, part in zip(cursors, units, strict=True)]
-        names = sorted({name for cursor in cursors for name in rows(cursor, "compare/stage_names")["stage"]})
+        stores = cursors[:1] if databases[0] is databases[1] else cursors
+        names = sorted({name for cursor in stores for name in rows(cursor, "compare/stage_names")["stage"]})
         return [
             _side(cursor, part, chosen, names) for cursor, part, chosen in zip(cursors, units, served, strict=True)
         ], names

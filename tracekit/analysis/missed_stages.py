@@ -12,12 +12,10 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis.measured import create_table, rows
+from tracekit.analysis.normal_times import register_normals
 
 INTRINSIC = "intrinsic"
 """Stand-in for a stage: no stage was above its normal, or nothing good is there to compare with."""
-
-ENOUGH_GOOD = 5
-"""A bin with fewer good requests than this has no median worth comparing with."""
 
 LOST_SCHEMA = {
     "stage": pl.String,
@@ -41,8 +39,7 @@ def lost_by_stage(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     It does not sum.
     """
     create_table(cursor, "late_terms", "goodput/late_terms", {})
-    _register_groups(cursor)
-    create_table(cursor, "goodput_normals", "goodput/normals", {})
+    register_normals(cursor)
     create_table(cursor, "goodput_excesses", "goodput/excesses", {})
     lost = rows(cursor, "goodput/lost_by_stage")
     if lost.is_empty():
@@ -73,30 +70,3 @@ def largest_remainders(shares: np.ndarray) -> np.ndarray:
 def _whole(lost: pl.DataFrame) -> pl.DataFrame:
     shares = lost["share_sum"].to_numpy()
     return lost.with_columns(pl.Series("misses", largest_remainders(shares), dtype=pl.Int64))
-
-
-def _register_groups(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Leave `normal_members`, `normal_groups` and `late_groups` on the cursor: who is compared with whom."""
-    bins = rows(cursor, "goodput/good_bins").with_columns(
-        level_0=pl.col("bin_no"),
-        level_1=pl.col("bin_no") // 64,
-        level_2=pl.col("bin_no") // 4096,
-        level_3=pl.lit(0, dtype=pl.Int64),
-    )
-    late = bins.filter(pl.col("late_count") > 0)
-    chosen, members, sizes = [], [], []
-    for level in range(4):
-        key = f"level_{level}"
-        good = bins.group_by(key).agg(pl.col("good_count").sum().alias("size"))
-        usable = good.filter(pl.col("size") >= (ENOUGH_GOOD if level < 3 else 1))
-        taken = late.join(usable, on=key)
-        late = late.join(usable, on=key, how="anti")
-        # Numbers of groups of different levels must not meet.
-        number = (pl.col(key) * 4 + level).alias("group_no")
-        chosen.append(taken.select("bin_no", number))
-        used = taken.select(key).unique()
-        members.append(bins.filter(pl.col("good_count") > 0).join(used, on=key, how="semi").select("bin_no", number))
-        sizes.append(usable.join(used, on=key, how="semi").select(number, good_count="size"))
-    # Late requests without any good one to compare with are in no group, and so have no excess to share.
-    for name, frames in (("late_groups", chosen), ("normal_members", members), ("normal_groups", sizes)):
-        cursor.register(name, pl.concat(frames).cast(pl.Int64))

@@ -107,7 +107,8 @@ def _counted(cursor: duckdb.DuckDBPyConnection, goal: SloSet, *, mode: Mode) -> 
     good = int(by_bucket.get("good", 0))
     attempted = good + sum(buckets.values())
     denominator = _denominator(attempted, buckets, counts, mode)
-    duration_ns = int(counts["last_ns"].max() - counts["first_ns"].min()) if attempted else 0
+    last_ns, first_ns = counts.select(pl.col("last_ns").max(), pl.col("first_ns").min()).row(0)
+    duration_ns = int(last_ns - first_ns) if attempted else 0
     return {
         "attempted": attempted,
         "good": good,
@@ -170,7 +171,7 @@ def _over_time(cursor: duckdb.DuckDBPyConnection, goal: SloSet, duration_ns: int
         attainment=pl.when(counted > 0).then(pl.col("good") / counted),
         burn_rate=pl.when(counted > 0).then(bad / counted / budget),
         budget_spent=pl.when(counted.sum() > 0).then(bad.cum_sum() / (counted.sum() * budget)),
-    ).cast(OVER_TIME_SCHEMA)
+    ).select(pl.col(name).cast(kind) for name, kind in OVER_TIME_SCHEMA.items())
 
 
 def _verdict(facts: dict[str, Any], goal: SloSet) -> Verdict:

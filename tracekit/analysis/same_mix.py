@@ -85,7 +85,7 @@ def matched(sides: list[ComparedSide], metric: str) -> Matched:
         class_no.append(numbers)
         counts.append(table[f"count_{side}"].to_numpy())
     product = counts[0] * counts[1] / np.maximum(counts[0] + counts[1], 1)
-    plain = [float(value.mean() or 0) for value in values]
+    plain = [float(np.mean(value.drop_nulls().to_numpy())) if value.count() else 0.0 for value in values]
     measured = [int(has.sum()) for has in has_metric]
     weights = product / max(product.sum(), 1e-300)
     return Matched(metric, class_no, weights, counts, plain, measured, [_quantiles(value) for value in values])
@@ -114,8 +114,8 @@ def stage_means(side: ComparedSide, match: Matched, number: int, stage_count: in
     slices = side.served_slices
     there = class_no >= 0
     spent = _sums(slices[position], stage, value * inflated[class_no[position]], blocks.SLICE_COUNT, stage_count)
-    present = np.zeros((blocks.SLICE_COUNT, groups))
-    np.add.at(present, (slices[there], class_no[there]), 1.0)
+    cells = slices[there] * groups + class_no[there]
+    present = np.bincount(cells, minlength=blocks.SLICE_COUNT * groups).reshape(blocks.SLICE_COUNT, groups)
     contributions = spent - present @ (inflated[:, None] * class_means)
     return Means(_with_total(match.weights @ class_means), _with_total(contributions))
 

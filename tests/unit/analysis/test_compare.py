@@ -98,14 +98,14 @@ def test_the_same_requests_do_not_differ(store: Write) -> None:
     assert answer.regressions(0.0) == []
 
 
-def test_false_alarms_are_rare_and_a_tenth_is_found() -> None:
-    """Of forty pairs of healthy traffic at most two differ; of twenty with a slower stage nearly all."""
+def test_false_alarms_are_rare() -> None:
+    """Of twenty pairs of healthy traffic at most two differ; `make accuracy` asks for many more."""
     verdicts = []
-    for seed in range(40):
+    for seed in range(20):
         with Database.open(None) as database:
             write_units(database, [*traffic(seed), *traffic(seed + 1000, first_s=COUNT)])
             verdicts.append(compare(database, BEFORE, AFTER).verdict)
-    assert sum(verdict != "no_change" for verdict in verdicts) <= 4
+    assert sum(verdict != "no_change" for verdict in verdicts) <= 2
 
 
 def test_stores_can_be_compared(store: Write) -> None:
