@@ -33,9 +33,28 @@ raised AS (
     WHERE span_events.name = 'exception'
     GROUP BY ALL
 ),
-said AS (
+-- Attributes are taken apart once the few spans that matter are together: among all others that is slow.
+own AS MATERIALIZED (
     SELECT
         requests.unit_id,
+        requests.root_span_id,
+        spans.trace_id,
+        spans.span_id,
+        spans.parent_span_id,
+        spans.name,
+        spans.kind,
+        spans.start_ns,
+        spans.end_ns,
+        spans.resource_id,
+        spans.status_code,
+        spans.status_message,
+        spans.attributes
+    FROM base.spans AS spans
+    INNER JOIN requests USING (trace_id)
+),
+said AS MATERIALIZED (
+    SELECT
+        spans.unit_id,
         spans.trace_id,
         spans.span_id,
         spans.parent_span_id,
@@ -51,7 +70,7 @@ said AS (
             spans.attributes['http.url']::VARCHAR,
             spans.attributes['server.address']::VARCHAR
         ) AS target,
-        coalesce(spans.span_id = requests.root_span_id, FALSE) AS is_root,
+        coalesce(spans.span_id = spans.root_span_id, FALSE) AS is_root,
         raised.raised_ns,
         raised.exception_type,
         raised.exception_message,
@@ -69,11 +88,10 @@ said AS (
             spans.attributes['server.address']::VARCHAR,
             spans.attributes['net.peer.name']::VARCHAR
         ) AS callee
-    FROM base.spans AS spans
-    INNER JOIN requests USING (trace_id)
+    FROM own AS spans
     LEFT JOIN raised ON raised.trace_id = spans.trace_id AND raised.span_id = spans.span_id
 ),
-worded AS (
+worded AS MATERIALIZED (
     SELECT
         *,
         lower(concat_ws(' ', error_type, exception_type)) AS types,

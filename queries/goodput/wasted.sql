@@ -1,4 +1,4 @@
--- What requests consumed, by bucket; all of it is wasted where the request was not good.
+-- What requests wasted, by bucket: all that those consumed which were not good, and what good ones threw away.
 --
 -- Engine time is exclusive time of requests in stages of the layers engine and kv; that of a call to a model that
 -- sent no spans is upstream. Repeated attempts and recomputed tokens are wasted in good requests too.
@@ -9,31 +9,31 @@
 --   request_count: requests.
 --   tokens: prompt and generated tokens that they tell.
 --   untold_count: requests that tell no tokens.
---   engine_ns: time in engines, recomputing included.
---   upstream_ns: time in calls whose engine sent no spans.
+--   engine_ns: time in engines, recomputing included; 0 for good ones.
+--   upstream_ns: time in calls whose engine sent no spans; 0 for good ones.
 --   retry_ns: time of attempts that were repeated.
 --   recompute_ns: time of prefill that was repeated.
 WITH
-stage_kinds AS (
-    SELECT
-        stage,
-        CASE
-            WHEN stage IN ('retry', 'upstream') THEN stage
-            WHEN regexp_matches(stage, '^(unsplit\()?(eng|kv)[.]') THEN 'engine'
-        END AS kind
-    FROM (SELECT DISTINCT stage FROM base.unit_stages)
+lost AS (
+    SELECT unit_id, bucket FROM judged_requests WHERE bucket != 'good'
 ),
-spent AS (
+lost_times AS (
+    SELECT
+        lost.bucket,
+        sum(unit_stages.self_ns) FILTER (WHERE regexp_matches(unit_stages.stage, '^(unsplit\()?(eng|kv)[.]')) AS engine_ns,
+        sum(unit_stages.self_ns) FILTER (WHERE unit_stages.stage = 'upstream') AS upstream_ns
+    FROM base.unit_stages AS unit_stages
+    INNER JOIN lost USING (unit_id)
+    GROUP BY lost.bucket
+),
+thrown_times AS (
     SELECT
         judged_requests.bucket,
-        sum(unit_stages.self_ns) FILTER (WHERE stage_kinds.kind = 'engine') AS engine_ns,
-        sum(unit_stages.self_ns) FILTER (WHERE stage_kinds.kind = 'upstream') AS upstream_ns,
-        sum(unit_stages.self_ns) FILTER (WHERE stage_kinds.kind = 'retry') AS retry_ns,
+        sum(unit_stages.self_ns) FILTER (WHERE unit_stages.stage = 'retry') AS retry_ns,
         sum(unit_stages.self_ns) FILTER (WHERE unit_stages.stage = 'eng.recompute') AS recompute_ns
     FROM base.unit_stages AS unit_stages
-    INNER JOIN stage_kinds USING (stage)
     INNER JOIN judged_requests USING (unit_id)
-    WHERE stage_kinds.kind IS NOT NULL
+    WHERE unit_stages.stage IN ('retry', 'eng.recompute')
     GROUP BY judged_requests.bucket
 ),
 counted AS (
@@ -51,10 +51,11 @@ SELECT
     counted.request_count,
     counted.tokens::BIGINT AS tokens,
     counted.untold_count,
-    coalesce(spent.engine_ns, 0)::BIGINT AS engine_ns,
-    coalesce(spent.upstream_ns, 0)::BIGINT AS upstream_ns,
-    coalesce(spent.retry_ns, 0)::BIGINT AS retry_ns,
-    coalesce(spent.recompute_ns, 0)::BIGINT AS recompute_ns
+    coalesce(lost_times.engine_ns, 0)::BIGINT AS engine_ns,
+    coalesce(lost_times.upstream_ns, 0)::BIGINT AS upstream_ns,
+    coalesce(thrown_times.retry_ns, 0)::BIGINT AS retry_ns,
+    coalesce(thrown_times.recompute_ns, 0)::BIGINT AS recompute_ns
 FROM counted
-LEFT JOIN spent USING (bucket)
+LEFT JOIN lost_times USING (bucket)
+LEFT JOIN thrown_times USING (bucket)
 ORDER BY bucket

@@ -31,20 +31,29 @@ class Selected:
 
 
 @dataclass(frozen=True)
+class StageTimes:
+    """Exclusive times as parallel arrays (int64), one row an operation; stages are numbers that both sides share."""
+
+    position: np.ndarray
+    stage: np.ndarray
+    self_ns: np.ndarray
+
+
+@dataclass(frozen=True)
 class ComparedSide:
     """Requests of one side in order of start.
 
-    `units`: rows of `compare/units`. Of its served requests, `position` numbers them by row in `served`:
-    `row_position`, `row_stage`, `row_window`, `row_ns` are parallel arrays, one row an operation; stages are numbers
-    in the list that both sides share.
+    `units`: rows of `compare/units`. `served`: those of served requests, whose row is their position.
+    `by_window`: times of their stages in each window (before the first token, until the last one, other).
     """
 
     units: pl.DataFrame
     served: pl.DataFrame
-    row_position: np.ndarray
-    row_stage: np.ndarray
-    row_window: np.ndarray
-    row_ns: np.ndarray
+    by_window: list[StageTimes]
+
+    def times(self, window: int | None) -> StageTimes:
+        """Times of stages in one window, or in all."""
+        return _joined(self.by_window) if window is None else self.by_window[window]
 
     @property
     def unit_slices(self) -> np.ndarray:
@@ -127,5 +136,14 @@ def _side(
     )
     cursor.register("compared_stages", numbers)
     times = rows(cursor, "compare/stage_times")
-    columns = (times[name].to_numpy() for name in ("position", "stage_no", "window_no", "self_ns"))
-    return ComparedSide(units, served, *columns)
+    windows = [times.filter(pl.col("window_no") == number) for number in range(3)]
+    return ComparedSide(units, served, [_arrays(window) for window in windows])
+
+
+def _arrays(times: pl.DataFrame) -> StageTimes:
+    return StageTimes(*(times[name].cast(pl.Int64).to_numpy() for name in ("position", "stage_no", "self_ns")))
+
+
+def _joined(windows: list[StageTimes]) -> StageTimes:
+    parts = ([getattr(window, name) for window in windows] for name in ("position", "stage", "self_ns"))
+    return StageTimes(*(np.concatenate(part) for part in parts))

@@ -101,30 +101,24 @@ def stage_means(side: ComparedSide, match: Matched, number: int, stage_count: in
     """Means of the stages of one side, the whole last, in nanoseconds (for tpot per token after the first)."""
     class_no, counts = match.class_no[number], match.counts[number]
     groups = len(counts)
-    chosen = _rows_of(side, match, number)
-    position, stage = side.row_position[chosen], side.row_stage[chosen]
-    value = side.row_ns[chosen].astype(np.float64)
+    # Requests without counterparts are a class of their own, which has no weight.
+    class_no = np.where(class_no < 0, groups, class_no)
+    times = side.times(None if match.metric == "e2e" else METRICS.index(match.metric))
+    value = times.self_ns
     if match.metric == "tpot":
-        value /= side.served["output_tokens"].fill_null(2).to_numpy()[position] - 1
-    sums = _sums(class_no[position], stage, value, groups, stage_count)
+        value = value / (side.served["output_tokens"].fill_null(2).to_numpy() - 1)[times.position]
+    of_row = class_no[times.position]
+    sums = _sums(of_row, times.stage, value, groups + 1, stage_count)[:groups]
     class_means = sums / np.maximum(counts, 1)[:, None]
-    per_unit = match.weights / np.maximum(counts, 1)
-    # Deviations from a mean of few requests are too small by this factor.
-    inflated = per_unit * np.sqrt(counts / np.maximum(counts - 1, 1))
+    # Deviations from a mean of few requests are too small by the root.
+    inflated = match.weights / np.maximum(counts, 1) * np.sqrt(counts / np.maximum(counts - 1, 1))
     slices = side.served_slices
-    there = class_no >= 0
-    spent = _sums(slices[position], stage, value * inflated[class_no[position]], blocks.SLICE_COUNT, stage_count)
-    cells = slices[there] * groups + class_no[there]
-    present = np.bincount(cells, minlength=blocks.SLICE_COUNT * groups).reshape(blocks.SLICE_COUNT, groups)
+    weighed = value * np.append(inflated, 0.0)[of_row]
+    spent = _sums(slices[times.position], times.stage, weighed, blocks.SLICE_COUNT, stage_count)
+    cells = slices * (groups + 1) + class_no
+    present = np.bincount(cells, minlength=blocks.SLICE_COUNT * (groups + 1)).reshape(-1, groups + 1)[:, :groups]
     contributions = spent - present @ (inflated[:, None] * class_means)
     return Means(_with_total(match.weights @ class_means), _with_total(contributions))
-
-
-def _rows_of(side: ComparedSide, match: Matched, number: int) -> np.ndarray:
-    is_matched = match.class_no[number][side.row_position] >= 0
-    if match.metric == "e2e":
-        return is_matched
-    return is_matched & (side.row_window == METRICS.index(match.metric))
 
 
 def _metric(served: pl.DataFrame, metric: str) -> pl.Series:
@@ -155,7 +149,7 @@ def _covered(table: pl.DataFrame, keys: list[pl.DataFrame]) -> bool:
 
 
 def _sums(group: np.ndarray, stage: np.ndarray, value: np.ndarray, groups: int, stage_count: int) -> np.ndarray:
-    flat = np.bincount(group.astype(np.int64) * stage_count + stage, value, minlength=groups * stage_count)
+    flat = np.bincount(group * stage_count + stage, value, minlength=groups * stage_count)
     return flat.reshape(groups, stage_count)
 
 
