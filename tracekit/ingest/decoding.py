@@ -90,8 +90,6 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
 
 
 def _batches(source: Source, window: otlp.Window) -> Iterator[Decoded]:
-    if not window.data:
-        return
     gathered, piece = _Gathered(), None
     for piece in recognised(window, (*importers.FORMATS, *otlp.FORMATS)).read(window, chunk_bytes=_CHUNK_BYTES):
         gathered.add(piece)

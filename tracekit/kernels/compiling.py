@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_STARTED_S = time.time()
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+([^\n]+))", re.MULTILINE)
 
 
@@ -68,8 +70,9 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """
     import numba
 
-    compiled = numba.njit(cache=True, nogil=True, **options)(function)
-    if not numba.config.DISABLE_JIT:
+    is_kept = not numba.config.DISABLE_JIT and not _is_changed_since_start(function.__module__)
+    compiled = numba.njit(cache=is_kept, nogil=True, **options)(function)
+    if is_kept:
         compiled._cache._cache_file._source_stamp = source_digest(function.__module__)
     return compiled
 
@@ -91,8 +94,8 @@ class _Source(NamedTuple):
 def source_digest(module: str) -> str:
     """A digest of everything that a module's kernels may have been built from.
 
-    That is the module's source, those of the modules of this package (or of its own folder) that it imports, and so
-    on, and the sources of the modules of others that these name.
+    That is the module's source, those of the modules of its package and of this one that it imports, and so on, and
+    the sources of the modules of others that these name.
     """
     digest = hashlib.sha256()
     for name in sorted(_reached(module)):
@@ -100,17 +103,31 @@ def source_digest(module: str) -> str:
     return digest.hexdigest()
 
 
-def _reached(module: str) -> set[str]:
-    home = _file(module).parent if _file(module) else _PACKAGE
+def _is_changed_since_start(module: str) -> bool:
+    """Whether a source was exchanged under the running process: what it has loaded is not what lies there now."""
+    paths = [_file(name) for name in _reached(module)]
+    return any(path.stat().st_mtime > _STARTED_S for path in paths if path is not None and path.exists())
+
+
+@cache
+def _reached(module: str) -> frozenset[str]:
+    roots = (_PACKAGE, _package_of(module))
     found, waiting = {module}, [module]
     while waiting:
         name = waiting.pop()
         path = _file(name)
-        if path is not None and (path.is_relative_to(_PACKAGE) or path.parent == home):
+        if path is not None and any(path.is_relative_to(root) for root in roots):
             new = set(_source(name).imported) - found
             found |= new
             waiting += new
-    return found
+    return frozenset(found)
+
+
+def _package_of(module: str) -> Path:
+    """The folder of the outermost package that a module is in, or its own if it is in none."""
+    top = module.partition(".")[0]
+    path = _file(top) or _file(module)
+    return path.resolve().parent if path is not None else _PACKAGE
 
 
 @cache
@@ -134,4 +151,4 @@ def _imported(text: str) -> Iterator[str]:
 def _file(module: str) -> Path | None:
     """The source file of a loaded module; none for what is built in."""
     path = getattr(sys.modules.get(module), "__file__", None)
-    return Path(path) if path and path.endswith(".py") else None
+    return Path(path).resolve() if path and path.endswith(".py") else None

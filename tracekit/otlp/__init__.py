@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tracekit.otlp.documents import Document, Encoding
+from tracekit.otlp.document import Document, Encoding
 from tracekit.records import REJECTS, SCHEMAS, SIGNALS, Batch, Signal
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from tracekit.otlp.documents import Document, Encoding
+from tracekit.otlp.document import Document, Encoding
 from tracekit.otlp.rejects import RejectLog
 from tracekit.otlp.tables import (
     RECORDS_OF,

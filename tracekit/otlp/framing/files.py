@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from tracekit.otlp.decoding import decode
-from tracekit.otlp.documents import Document, Encoding, Fault, Part
+from tracekit.otlp.document import Document, Encoding, Fault, Part
 from tracekit.otlp.framing.json_documents import has_otlp_key, json_lines, json_values, looks_like_lines
 from tracekit.otlp.framing.length_prefixed import is_length_prefixed, length_prefixed
 from tracekit.otlp.framing.protobuf_messages import is_protobuf, protobuf_messages
@@ -111,7 +111,16 @@ def _is_length_prefixed(window: Window, chunk_bytes: int) -> bool:
     return is_length_prefixed(window.data, max_document_bytes=MAX_DOCUMENT_BYTES)
 
 
+def _is_empty(window: Window, chunk_bytes: int) -> bool:
+    return not window.data
+
+
+def _nothing(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:
+    return iter(())
+
+
 FORMATS = (
+    OtlpFormat("empty", _is_empty, _nothing),
     OtlpFormat("OTLP messages with length", _is_length_prefixed, length_prefixed),
     OtlpFormat("OTLP/JSON lines", _is_json_lines, json_lines),
     OtlpFormat("OTLP/JSON", _is_json, json_values),
@@ -135,8 +144,7 @@ def documents(
     with ExitStack() as stack:
         stream = stack.enter_context(source.open("rb", buffering=0)) if isinstance(source, Path) else source
         window = open_window(stream)
-        if window.data:
-            yield from recognised(window, FORMATS).chunks(window, chunk_bytes, max_document_bytes)
+        yield from recognised(window, FORMATS).chunks(window, chunk_bytes, max_document_bytes)
 
 
 def _chunk(gathered: _Gathered, consumed_bytes: int, words: str) -> Chunk:

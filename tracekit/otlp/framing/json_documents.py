@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tracekit.kernels.unaligned import SPARE
-from tracekit.otlp.documents import Document, Fault, Part
+from tracekit.otlp.document import Document, Fault, Part
 from tracekit.otlp.framing.window import Window
 from tracekit.otlp.wire.json_tokens import TRUNCATED, value_end
 from tracekit.records import Reason

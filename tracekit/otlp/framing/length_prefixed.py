@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracekit.otlp.documents import Document, Fault, Part
+from tracekit.otlp.document import Document, Fault, Part
 from tracekit.otlp.framing.compression import ZSTD_MAGIC, zstd_message
 from tracekit.otlp.framing.detection import detect_signal
 from tracekit.otlp.framing.window import Window

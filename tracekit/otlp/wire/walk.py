@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracekit.kernels.unaligned import SPARE
-from tracekit.otlp.documents import Encoding
+from tracekit.otlp.document import Encoding
 from tracekit.otlp.wire.events import new_events, new_stack
 from tracekit.otlp.wire.fields import PLAN, RECORDS
 from tracekit.otlp.wire.json_walker import walk_json
