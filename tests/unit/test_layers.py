@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,14 +18,15 @@ ALLOWED = {
     "kernels": set(),
     "queries": set(),
     "schema": {"errors", "queries"},
-    "otlp": FOUNDATION,
-    "importers": FOUNDATION,
-    "store": FOUNDATION | {"otlp"},
-    "ingest": FOUNDATION | {"otlp", "importers", "store"},
+    "records": FOUNDATION,
+    "otlp": FOUNDATION | {"records"},
+    "importers": FOUNDATION | {"records"},
+    "store": FOUNDATION | {"records"},
+    "ingest": FOUNDATION | {"records", "otlp", "importers", "store"},
     "partition": FOUNDATION,
     "stages": FOUNDATION | {"store", "partition"},
-    "receiver": FOUNDATION | {"otlp", "store", "ingest", "stages"},
-    "analysis": FOUNDATION | {"otlp", "store", "partition", "stages"},
+    "receiver": FOUNDATION | {"records", "otlp", "store", "ingest", "stages"},
+    "analysis": FOUNDATION | {"records", "store", "partition", "stages"},
     "charts": FOUNDATION | {"analysis"},
     "output": FOUNDATION,
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},
@@ -32,6 +35,9 @@ ALLOWED = {
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
     "cli": FOUNDATION | {"output", "report", "api", "store", "receiver", "serving"},
 }
+
+# A module of a room that outsiders may name, beside the room itself.
+ROOMS_WITHIN = {"tracekit.records.attribute_keys.attribute_keys"}
 
 
 def imported_names(path: Path) -> set[str]:
@@ -64,7 +70,7 @@ def part_of(path: Path) -> str:
 
 @pytest.mark.parametrize("part", sorted(ALLOWED))
 def test_a_part_imports_only_the_layers_below_it(part: str) -> None:
-    """`errors, schema` ◀ `otlp, store` ◀ `stages` ◀ `analysis` ◀ `report, charts` ◀ `cli`."""
+    """`errors, schema` ◀ `records` ◀ `otlp, importers, store` ◀ `stages` ◀ `analysis` ◀ `report, charts` ◀ `cli`."""
     offending = {
         f"{path.relative_to(ROOT)}: {reached}"
         for path in (ROOT / "tracekit").rglob("*.py")
@@ -98,3 +104,32 @@ def test_generators_never_use_the_analysis() -> None:
         for reached in parts_reached(path) - {"errors"}
     }
     assert not offending
+
+
+@pytest.mark.parametrize("part", ["records", "otlp", "importers", "store", "ingest"])
+def test_a_room_is_entered_by_its_public_names(part: str) -> None:
+    """Nobody outside imports from a module inside `records` or `otlp`, so that what is inside may move."""
+    offending = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / "tracekit").rglob("*.py")
+        if part_of(path) != part
+        for name in imported_names(path)
+        if name.startswith(f"tracekit.{part}.") and name.count(".") > 2 and name not in ROOMS_WITHIN
+    }
+    assert not offending
+
+
+LIGHT = ["tracekit.records", "tracekit.otlp", "tracekit.importers", "tracekit.store", "tracekit.ingest"]
+HEAVY = ["numba", "llvmlite", "pandas", "google.protobuf", "tracekit.otlp.wire", "tracekit.otlp.tables"]
+
+
+def test_importing_the_rooms_of_records_loads_no_compiler_and_no_decoder() -> None:
+    """A command that only asks waits for neither."""
+    # The package's own `__init__` is no part of this.
+    script = (
+        "import sys, types; sys.modules['tracekit'] = package = types.ModuleType('tracekit')\n"
+        f"package.__path__ = [{str(ROOT / 'tracekit')!r}]\n"
+        f"import {', '.join(LIGHT)}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.analysis.durations import duration_text
-from tracekit.otlp.reasons import ADVICE, Reason
+from tracekit.records import ADVICE, Reason
 
 Severity = Literal["ok", "note", "warning", "error"]
 

@@ -54,7 +54,7 @@ class HeldStore:
         """Open the file anew when so many rows were written and nobody reads it just now."""
         database = self.database
         try:
-            if database.memory.rows_written >= row_count:
+            if database.dedup_cache.rows_written >= row_count:
                 database.renew()
         except StoreError as error:
             _log.exception("the store could not be opened again")

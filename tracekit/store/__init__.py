@@ -3,29 +3,30 @@
 from tracekit.store.database import Database
 from tracekit.store.held import held_database, holding
 from tracekit.store.ingests import IngestWriter
-from tracekit.store.preparing import ClusteredBatch, PreparedBatch, clustered, prepared
+from tracekit.store.merging import MergedBatch, SortedBatch, merge_batches, sort_by_service
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
 from tracekit.store.read_only import LimitedRows, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
-from tracekit.store.writing import Reject, WriteCounts, write_batch
+from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
 __all__ = [
     "SCHEMA_VERSION",
-    "ClusteredBatch",
     "Database",
     "IngestWriter",
     "LimitedRows",
-    "PreparedBatch",
+    "MergedBatch",
     "PruneReport",
     "Reject",
+    "SortedBatch",
     "WriteCounts",
-    "clustered",
+    "decoder_rejects",
     "held_database",
     "holding",
-    "prepared",
+    "merge_batches",
     "prune",
     "read_only_sql",
     "rewrite",
+    "sort_by_service",
     "stored_bytes",
     "used_bytes",
     "write_batch",

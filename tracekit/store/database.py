@@ -18,9 +18,9 @@ from tracekit import queries
 from tracekit.errors import QueryError, StoreError, UsageError
 from tracekit.store import schema
 from tracekit.store.connection import SERVED_CATALOG, connect, connect_served, store_errors
+from tracekit.store.dedup_cache import DedupCache
 from tracekit.store.frames import frame, unterminated
 from tracekit.store.known_spans import load_recent
-from tracekit.store.memory import Memory
 from tracekit.store.recent_spans import RecentSpans
 
 
@@ -30,7 +30,7 @@ class Database:
     Its SQL cannot reach the file system; frames enter with `cursor().register(name, frame)`.
     Any thread may call any method; a cursor belongs to one thread at a time. Who adds records holds
     `writing`, because new numbers for resources, scopes and series depend on those given before, and uses
-    `memory`, which knows some of those; who changes
+    `dedup_cache`, which knows some of those; who changes
     units holds `building`, because two that make the same unit at once do not see each other.
     """
 
@@ -41,7 +41,7 @@ class Database:
         self.read_only = read_only
         self.writing = threading.Lock()
         self.building = threading.Lock()
-        self.memory = Memory()
+        self.dedup_cache = DedupCache()
         self._connection = connection
         self._catalog = catalog
         self._cursor_lock = threading.Lock()
@@ -111,7 +111,7 @@ class Database:
                 return False
             self._connection.close()
             self._connection = self._connect_again()
-            self.memory.rows_written = 0
+            self.dedup_cache.rows_written = 0
             return True
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
@@ -174,7 +174,7 @@ class Database:
         recent = RecentSpans()
         with self.writing, closing(self.cursor()) as cursor, store_errors(self.path):
             load_recent(cursor, recent)
-            self.memory.spans = recent
+            self.dedup_cache.spans = recent
 
     def _prepare_schema(self) -> None:
         where = str(self.path or "the trace store in memory")

@@ -6,19 +6,16 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
+from tracekit.records import Batch
 from tracekit.store.columns import numbered
 from tracekit.store.database import Database
-from tracekit.store.preparing import PreparedBatch
+from tracekit.store.merging import MergedBatch
 from tracekit.store.statements import run
 from tracekit.store.writing import Reject, WriteCounts, write_batch
-
-if TYPE_CHECKING:
-    from tracekit.otlp import Batch
 
 _UNFINISHED = "did not finish: ingest the source again to complete it, what is stored is not stored twice"
 _COUNTS = ("spans", "metric_points", "logs", "duplicates", "rejected")
@@ -49,25 +46,22 @@ class IngestWriter:
         self._database = database
         self._received_ns = time.time_ns()
 
-    def write(
-        self, batch: Batch | PreparedBatch, *, rejects: Iterable[Reject] = (), offsets: Sequence[int] = ()
-    ) -> WriteCounts:
+    def write(self, batch: Batch | MergedBatch, *, rejects: Iterable[Reject] = ()) -> WriteCounts:
         """Store a batch in one transaction and return what became of it.
 
-        `rejects` are faults found before decoding. `offsets` are the byte offsets of the batch's documents,
-        for rejects that name only their document. Raises `StoreFullError` or `StoreError`; then nothing of
+        `rejects` are faults found before decoding. Raises `StoreFullError` or `StoreError`; then nothing of
         this batch is stored.
         """
         with self._transaction() as cursor:
             ingest_id = self._begun(cursor)
-            counts = write_batch(cursor, batch, ingest_id=ingest_id, memory=self._database.memory)
-            counts = replace(counts, rejects=(*_placed(counts.rejects, offsets), *rejects))
+            counts = write_batch(cursor, batch, ingest_id=ingest_id, cache=self._database.dedup_cache)
+            counts = replace(counts, rejects=(*_placed(counts.rejects, batch), *rejects))
             total = _added(self.counts, counts)
             self._save(cursor, ingest_id, total, error=_UNFINISHED)
         self.ingest_id, self.counts = ingest_id, total
         return counts
 
-    def write_all(self, parts: Sequence[tuple[Batch | PreparedBatch, Iterable[Reject]]]) -> list[WriteCounts]:
+    def write_all(self, parts: Sequence[tuple[Batch | MergedBatch, Iterable[Reject]]]) -> list[WriteCounts]:
         """Store several batches as one whole ingest in one transaction, and return what became of each.
 
         Beside each batch stand the faults found before decoding. Errors as `write`.
@@ -76,7 +70,7 @@ class IngestWriter:
             ingest_id = self._begun(cursor)
             total, written = self.counts, []
             for batch, rejects in parts:
-                counts = write_batch(cursor, batch, ingest_id=ingest_id, memory=self._database.memory)
+                counts = write_batch(cursor, batch, ingest_id=ingest_id, cache=self._database.dedup_cache)
                 counts = replace(counts, rejects=(*counts.rejects, *rejects))
                 written.append(counts)
                 total = _added(total, counts)
@@ -97,7 +91,7 @@ class IngestWriter:
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A transaction that may number senders; the numbers are remembered when it is committed."""
         database = self._database
-        with database.writing, database.memory.numbers.transaction(), database.transaction() as cursor:
+        with database.writing, database.dedup_cache.numbers.transaction(), database.transaction() as cursor:
             yield cursor
 
     def _begun(self, cursor: duckdb.DuckDBPyConnection) -> int:
@@ -123,11 +117,12 @@ class IngestWriter:
             run(cursor, "store/add_ingest_rejects", parameters={"ingest_id": ingest_id}, tables=tables)
 
 
-def _placed(rejects: Iterable[Reject], offsets: Sequence[int]) -> list[Reject]:
+def _placed(rejects: Iterable[Reject], batch: Batch | MergedBatch) -> list[Reject]:
     """Rejects without an offset get the one of their document."""
+    documents = (batch.batch if isinstance(batch, MergedBatch) else batch).documents
     return [
-        replace(reject, first_offset=offsets[reject.document_row])
-        if reject.first_offset is None and reject.document_row is not None and offsets
+        replace(reject, first_offset=documents["offset"][reject.document_row].as_py())
+        if reject.first_offset is None and reject.document_row is not None and documents.num_rows
         else reject
         for reject in rejects
     ]
