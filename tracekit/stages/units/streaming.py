@@ -18,9 +18,9 @@ def with_streamed_roots(forest: Forest, span_facts: pl.DataFrame, facts: pl.Data
     not there before the last token has passed every layer that tells of it, and cutting off what runs until then would
     lose most of a request.
 
-    `span_facts` is what spans tell of tokens (`Operations.facts`), `facts` what is known about each request, `partition`
-    the one with the roots as they are. Only requests that ended well and have a single call are extended:
-    whoever gave up or went away did not wait for tokens that came later.
+    `span_facts` is what spans tell of tokens (`Operations.facts`), `facts` what is known about each request,
+    `partition` the one with the roots as they are. Only requests that ended well and have a single call are
+    extended: whoever gave up or went away did not wait for tokens that came later.
     """
     end_ns = streamed_until_ns(span_facts, facts, partition)
     late = np.flatnonzero(end_ns > partition.root_end_ns)
