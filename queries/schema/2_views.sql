@@ -1,4 +1,15 @@
 -- What users query: the tables of a trace store with hexadecimal ids, names instead of numbers, and durations.
+CREATE OR REPLACE MACRO portable_id(identity_hash) AS (identity_hash & 9223372036854775807::UHUGEINT)::BIGINT;
+
+CREATE OR REPLACE MACRO unit_key(kind, trace_id, root_span_id, job_id, attempt, step, rank) AS portable_id(
+    md5_number(
+        CASE
+            WHEN kind = 'request' THEN json_array(kind, trace_id::VARCHAR, root_span_id)
+            ELSE json_array(kind, job_id, attempt, step, rank)
+        END::VARCHAR
+    )
+);
+
 CREATE OR REPLACE VIEW ingests AS
 SELECT * FROM base.ingests;
 
@@ -6,10 +17,10 @@ CREATE OR REPLACE VIEW ingest_rejects AS
 SELECT * FROM base.ingest_rejects;
 
 CREATE OR REPLACE VIEW resources AS
-SELECT * EXCLUDE (identity_hash) FROM base.resources;
+SELECT * EXCLUDE (identity_hash), portable_id(identity_hash) AS resource_key FROM base.resources;
 
 CREATE OR REPLACE VIEW scopes AS
-SELECT * EXCLUDE (identity_hash) FROM base.scopes;
+SELECT * EXCLUDE (identity_hash), portable_id(identity_hash) AS scope_key FROM base.scopes;
 
 CREATE OR REPLACE VIEW spans AS
 SELECT
@@ -89,7 +100,8 @@ SELECT
     resources.attributes AS resource_attributes,
     scopes.name AS scope_name,
     metric_streams.resource_id,
-    metric_streams.scope_id
+    metric_streams.scope_id,
+    portable_id(metric_streams.identity_hash) AS stream_key
 FROM base.metric_streams
 LEFT JOIN base.resources USING (resource_id)
 LEFT JOIN base.scopes USING (scope_id);
@@ -175,7 +187,8 @@ SELECT
     post_root_ns,
     shift_ns,
     conflict_count,
-    flags
+    flags,
+    unit_key(kind, trace_id, root_span_id, job_id, attempt, step, rank) AS unit_key
 FROM base.units;
 
 CREATE OR REPLACE VIEW unit_stages AS

@@ -373,6 +373,16 @@ COMMENT ON COLUMN logs.scope_name IS 'name of the instrumentation library';
 
 COMMENT ON COLUMN units.trace_id IS 'trace of the unit (32 hexadecimal digits)';
 COMMENT ON COLUMN units.root_span_id IS 'span that spans the unit (16 hexadecimal digits)';
+COMMENT ON COLUMN resources.resource_key
+    IS 'id of the resource in every store: 63 bits of a hash of its content';
+COMMENT ON COLUMN scopes.scope_key
+    IS 'id of the scope in every store: 63 bits of a hash of its content';
+COMMENT ON COLUMN metric_streams.stream_key
+    IS 'id of the series in every store: 63 bits of a hash of its content, its resource and its scope';
+COMMENT ON COLUMN units.unit_key
+    IS 'id of the unit in every store: 63 bits of a hash of its key (request: trace and root span; step: job, attempt, step and rank)';
+COMMENT ON MACRO portable_id IS 'the id that stands for a hash of 128 bits in every store: its lower 63 bits';
+COMMENT ON MACRO unit_key IS 'the id of a unit in every store, from what it is known by';
 COMMENT ON COLUMN units.e2e_ns IS 'end minus start, nanoseconds';
 COMMENT ON COLUMN units.ttft_ns
     IS 'time to first token: first token minus start, nanoseconds; null when unknown';

@@ -147,7 +147,7 @@ def _members(cohorts: list[Cohort]) -> pl.DataFrame:
     return pl.concat(
         pl.DataFrame(
             {
-                "unit_id": cohort.units.unit_id[cohort.positions].astype(np.uint32),
+                "unit_id": cohort.units.unit_id[cohort.positions].astype(np.int64),
                 "band": np.full(cohort.count, number, dtype=np.uint8),
                 "bin": cohort.bins.astype(np.uint32),
                 "class_id": cohort.units.class_id[cohort.positions].astype(np.uint16),

@@ -91,7 +91,7 @@ def write_batch(
 
 
 def _write_span_keys(
-    cursor: duckdb.DuckDBPyConnection, span_keys: pa.Table, resources: NDArray[np.uint32], known: KnownNumbers
+    cursor: duckdb.DuckDBPyConnection, span_keys: pa.Table, resources: NDArray[np.int64], known: KnownNumbers
 ) -> None:
     ids = resources[numbers(span_keys["resource_row"])]
     pairs = list(zip(ids.tolist(), span_keys["key"].to_pylist(), strict=True))
@@ -103,7 +103,7 @@ def _write_span_keys(
 
 
 def _write_points(
-    cursor: duckdb.DuckDBPyConnection, batch: Batch, ids: NDArray[np.uint32], *, ingest_id: int
+    cursor: duckdb.DuckDBPyConnection, batch: Batch, ids: NDArray[np.int64], *, ingest_id: int
 ) -> tuple[int, int]:
     """Store points and exemplars of series with these numbers; how many points were stored, and how many
     were there already.

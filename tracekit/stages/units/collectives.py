@@ -16,7 +16,7 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
     one repeats, they are matched by their order on each rank.
 
     Returns a row a collective span: `row`; `arrival_ns`, the latest start of its parts; `culprit_rank`, who
-    started then (the smallest rank of several); `is_told`, whether waiting and transfer can be told apart: a
+    started then (the smallest rank of several); `is_separable`, whether waiting and transfer can be told apart: a
     rank that may belong to the group but has no part could have arrived later still; `is_contradicted`,
     whether a rank left before the last one arrived, which a synchronising collective cannot.
     """
@@ -32,25 +32,23 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
         )
     )
     expected = _expected_parts(rows)
-    told = last.join(expected, on=["step_no", "collective_group"], how="left").select(
+    judged = last.join(expected, on=["step_no", "collective_group"], how="left").select(
         *_INSTANCE,
         "arrival_ns",
         "culprit_rank",
         is_contradicted=pl.col("earliest_end_ns") < pl.col("arrival_ns"),
-        is_told=(pl.col("part_count") == pl.col("expected_count"))
+        is_separable=(pl.col("part_count") == pl.col("expected_count"))
         & ((pl.col("part_count") > 1) | pl.col("is_world_known"))
         & (pl.col("earliest_end_ns") >= pl.col("arrival_ns")),
     )
-    return parts.join(told, on=_INSTANCE, how="left").select(
-        "row", "arrival_ns", "culprit_rank", "is_told", "is_contradicted"
+    return parts.join(judged, on=_INSTANCE, how="left").select(
+        "row", "arrival_ns", "culprit_rank", "is_separable", "is_contradicted"
     )
 
 
 def _parts(collectives: pl.DataFrame) -> pl.DataFrame:
     """Collective spans with nothing null in what identifies their collective."""
-    named = (
-        _named(collectives).with_columns(pl.col("collective_seq").fill_null(-1)).sort("start_ns", "span_id")
-    )
+    named = _named(collectives).with_columns(pl.col("collective_seq").fill_null(-1)).sort("start_ns", "span_id")
     return named.with_columns(nth=pl.int_range(pl.len()).over("rank", *_INSTANCE[:-1]))
 
 

@@ -59,7 +59,7 @@ class Spans:
     parent : int64, row of the parent, `PARENTLESS` or `PARENT_MISSING`.
     start_ns, end_ns : int64, nanoseconds since the epoch.
     kind : uint8, OTLP span kind.
-    resource_id : uint32.
+    resource_id : int64.
     """
 
     span_row: NDArray[np.int64]
@@ -70,7 +70,7 @@ class Spans:
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     kind: NDArray[np.uint8]
-    resource_id: NDArray[np.uint32]
+    resource_id: NDArray[np.int64]
     numbers: SpanNumbers
 
     @classmethod

@@ -1,29 +1,17 @@
-"""From spans to operations: runs the mappings in `queries/stages`, the first that knows a span decides."""
+"""What the spans of a batch are: the rows of the mappings, one after the other, the first that knows a span decides."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit import queries
-from tracekit.stages.attributes import reading
-from tracekit.stages.codes import Codes
-from tracekit.stages.spans import Spans
-
-EXPORTERS = ("dynamo", "retry", "own", "sglang", "triton", "litellm", "vllm", "gateway", "generic")
-"""The mappings of traces, in order of precedence: `queries/stages/<name>.sql`.
-
-Whatever an attempt did that was thrown away, its time is that of the repetition, so `retry` comes before all but
-Dynamo's, which knows the attempts whose tokens are kept.
-"""
-
-STEP_EXPORTERS = ("own", "unlabelled")
-"""The mappings of training steps."""
+from tracekit.stages.units.codes import Codes
+from tracekit.stages.units.spans import Spans
 
 UNATTRIBUTED = "unattributed"
 STARTUP = "lifecycle.startup"
@@ -90,26 +78,17 @@ class Operations:
     facts: pl.DataFrame
 
 
-def map_spans(
-    cursor: duckdb.DuckDBPyConnection,
-    spans: Spans,
-    *,
-    keys: frozenset[str],
-    exporters: tuple[str, ...] = EXPORTERS,
-) -> Operations:
-    """Run the mappings on `batch_spans`, whose spans are `spans` and whose attributes are `keys`."""
+def operations_of(spans: Spans, mapped: Iterable[pa.Table]) -> Operations:
+    """What spans are, by the tables of the mappings in order of precedence.
+
+    Each table has the columns that the mapping's file in `queries/stages` describes: `span_row`, `part`,
+    `stage`, `operation`; `start_ns`, `end_ns`, `placed_by`, `source`, `quality` where it has parts; and
+    `observed_from` and other facts where it tells facts about requests.
+    """
     mapping = _Mapping(spans)
-    for exporter in _needed(cursor, exporters, keys):
-        mapping.add(cursor.sql(reading(f"stages/{exporter}", keys=keys)).to_arrow_table())
+    for rows in mapped:
+        mapping.add(rows)
     return mapping.operations()
-
-
-def _needed(cursor: duckdb.DuckDBPyConnection, exporters: tuple[str, ...], keys: frozenset[str]) -> list[str]:
-    """The exporters that may have sent spans of the batch: planning a long statement takes its time, too."""
-    asked = cursor.execute(queries.text("units/batch_exporters"), {"keys": sorted(keys)})
-    columns = [column[0] for column in asked.description]
-    may_have_sent = dict(zip(columns, asked.fetchall()[0], strict=True))
-    return [exporter for exporter in exporters if may_have_sent.get(exporter, True)]
 
 
 class _Mapping:
@@ -122,12 +101,12 @@ class _Mapping:
             self._codes.code(name)
         self._stage = np.full(spans.count, _UNKNOWN, dtype=np.int32)
         self._operation = np.full(spans.count, _UNKNOWN, dtype=np.int32)
-        self._is_told = np.zeros(spans.count, dtype=np.bool_)
+        self._has_facts = np.zeros(spans.count, dtype=np.bool_)
         self._parts: list[pl.DataFrame] = []
         self._facts: list[pl.DataFrame] = []
 
     def add(self, rows: pa.Table) -> None:
-        """Take over the stages of spans that no earlier mapping knows, and facts that none has told.
+        """Take over the stages of spans that no earlier mapping knows, and facts of spans of which none has told any.
 
         Who names the stage of a span need not know what it tells about its request.
         """
@@ -140,8 +119,8 @@ class _Mapping:
         if "start_ns" in rows.column_names:
             self._add_parts(rows, at, np.flatnonzero(is_free & ~is_span), stage, operation)
         if "vantage" in rows.column_names:
-            is_telling = rows["vantage"].is_valid().to_numpy()
-            self._add_facts(rows, at, np.flatnonzero(~self._is_told[at] & is_span & is_telling))
+            tells_facts = rows["vantage"].is_valid().to_numpy()
+            self._add_facts(rows, at, np.flatnonzero(~self._has_facts[at] & is_span & tells_facts))
         chosen = is_free & is_span
         self._stage[at[chosen]] = stage[chosen]
         self._operation[at[chosen]] = operation[chosen]
@@ -178,7 +157,7 @@ class _Mapping:
         columns = [name for name in _FACTS if name in rows.column_names]
         frame = pl.DataFrame(rows.select(columns).take(pa.array(chosen)))
         known = [pl.col(name).cast(_FACTS[name]) for name in columns]
-        self._is_told[at[chosen]] = True
+        self._has_facts[at[chosen]] = True
         self._facts.append(frame.select(pl.Series("row", at[chosen]), *known))
 
     def operations(self) -> Operations:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
 from tracekit import queries
 
 _NOTHING_BUILT = -1
 
 
-def make(
-    cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int
-) -> None:
+def make(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int) -> None:
     """Make the temporary table that `queries/units/<query>.sql` describes; `query` defaults to `table`."""
     statement = f"CREATE OR REPLACE TEMP TABLE {table} AS {queries.text(f'units/{query or table}')}"
     cursor.execute(statement, parameters or None)
@@ -52,11 +48,3 @@ def batch_ranges(cursor: duckdb.DuckDBPyConnection, query: str) -> list[tuple[in
     `query` is `request_ranges` or `step_ranges`.
     """
     return cursor.execute(queries.text(f"units/{query}")).fetchall()
-
-
-def host_of_resources(cursor: duckdb.DuckDBPyConnection) -> NDArray[np.int32]:
-    """Number of the host of each resource id, -1 where unknown."""
-    hosts = cursor.sql(queries.text("units/resource_hosts")).pl()
-    host_of = np.full(int(hosts["resource_id"].max() or 0) + 1, -1, dtype=np.int32)
-    host_of[hosts["resource_id"].to_numpy()] = hosts["host"].to_numpy()
-    return host_of

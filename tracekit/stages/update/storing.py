@@ -12,7 +12,7 @@ from typing import Any, Self
 import duckdb
 import polars as pl
 
-from tracekit.stages.tables import delete_units, set_built_through
+from tracekit.stages.update.tables import delete_units, set_built_through
 from tracekit.store import Database
 
 # One batch is stored while the next is built and the one behind it is read: more would only take memory.

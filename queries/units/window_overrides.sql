@@ -18,4 +18,4 @@ FROM (
         ('gw.ingress', 'decode', 'unattributed'),
         ('gw.ingress', 'after', 'unattributed'),
         ('gw.ingress', 'e2e', 'unattributed')
-) AS meanings (stage, "window", becomes)
+) AS window_overrides (stage, "window", becomes)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.partition import Partition
-from tracekit.stages.batches import read_batch, read_step_batch, select_shown_trace, select_step_batch
-from tracekit.stages.exclusive import NO_PART, owned_pieces
-from tracekit.stages.exporters import EARLIEST_NS, LATEST_NS, MISSING, UNATTRIBUTED
-from tracekit.stages.requests import WINDOW_NAMES, TraceBatch, divided, window_cuts, window_meanings
-from tracekit.stages.selection import batch_ranges, host_of_resources, select_trace
-from tracekit.stages.steps import step_segments
+from tracekit.stages.units.exclusive import NO_PART, owned_pieces
+from tracekit.stages.units.operations import EARLIEST_NS, LATEST_NS, MISSING, UNATTRIBUTED
+from tracekit.stages.units.requests import WINDOW_NAMES, partitioned, stage_in_windows, window_cuts
+from tracekit.stages.units.steps import step_batch, step_segments
+from tracekit.stages.units.traces import TraceBatch, trace_batch
+from tracekit.stages.update.reading import read_steps, read_traces, select_shown_trace, select_step_batch
+from tracekit.stages.update.selection import batch_ranges, select_trace
 from tracekit.store import Database
 
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
@@ -55,12 +56,11 @@ def operations(database: Database, *, trace_id: str) -> pl.DataFrame:
         in_steps = _step_segments(cursor)
         if not select_shown_trace(cursor):
             return pl.DataFrame(schema=_SCHEMA)
-        meanings = cursor.sql(queries.text("units/window_stages")).pl()
-        batch = read_batch(cursor, host_of=host_of_resources(cursor), meanings=meanings)
+        batch = trace_batch(read_traces(cursor))
         ids = _ids(cursor, batch)
-        batch, division, facts, _ = divided(batch)
-        pieces = _request_pieces(batch, division, facts) if in_steps.is_empty() else _step_pieces(batch, in_steps)
-        rows = pl.concat([_span_rows(batch, division, ids, pieces), _inner_rows(batch, division, ids, pieces)])
+        batch, partition, facts, _ = partitioned(batch)
+        pieces = _request_pieces(batch, partition, facts) if in_steps.is_empty() else _step_pieces(batch, in_steps)
+        rows = pl.concat([_span_rows(batch, partition, ids, pieces), _inner_rows(batch, partition, ids, pieces)])
         return _finished(cursor, rows)
 
 
@@ -74,7 +74,7 @@ def _step_segments(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     ]
     for batch_no, first_ns, last_ns in batch_ranges(cursor, "step_ranges"):
         select_step_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
-        batch = read_step_batch(cursor)
+        batch = step_batch(read_steps(cursor))
         segments = step_segments(batch)
         span_row = pl.Series("span_row", batch.spans.span_row[segments["row"].to_numpy()])
         found.append(segments.select(span_row, "is_wait", "stage", "operation", "start_ns", "end_ns"))
@@ -88,17 +88,17 @@ def _ids(cursor: duckdb.DuckDBPyConnection, batch: TraceBatch) -> pl.DataFrame:
     return shown.select(row, "span_id", "parent_span_id").sort("row")
 
 
-def _request_pieces(batch: TraceBatch, division: Partition, facts: pl.DataFrame) -> pl.DataFrame:
+def _request_pieces(batch: TraceBatch, partition: Partition, facts: pl.DataFrame) -> pl.DataFrame:
     """Owned pieces: `row`, `part`, `stage`, whether its window changed it (`is_changed`), interval."""
-    pieces = owned_pieces(division, batch.operations.parts, window_cuts(facts))
+    pieces = owned_pieces(partition, batch.operations.parts, window_cuts(facts))
     mapped = np.where(
         pieces.part == NO_PART,
-        _stage_codes(batch, division)[pieces.row],
+        _stage_codes(batch, partition)[pieces.row],
         np.append(batch.operations.parts.stage, 0)[pieces.part],
     )
-    has_tokens = facts["first_token_ns"].is_not_null().to_numpy()[division.key[pieces.row]]
+    has_tokens = facts["first_token_ns"].is_not_null().to_numpy()[partition.key[pieces.row]]
     window = np.where(has_tokens, pieces.window, WINDOW_NAMES.index("e2e"))
-    stage = window_meanings(batch)[window, mapped]
+    stage = stage_in_windows(batch)[window, mapped]
     return pl.DataFrame(
         {
             "row": pieces.row,
@@ -124,30 +124,30 @@ def _step_pieces(batch: TraceBatch, segments: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _stage_codes(batch: TraceBatch, division: Partition) -> NDArray[np.int32]:
+def _stage_codes(batch: TraceBatch, partition: Partition) -> NDArray[np.int32]:
     """Stage code of every row, `<missing>` nodes included."""
-    missing = np.full(division.row_count - division.given_rows, batch.operations.codes.code(UNATTRIBUTED))
+    missing = np.full(partition.row_count - partition.given_rows, batch.operations.codes.code(UNATTRIBUTED))
     return np.concatenate([batch.operations.stage, missing]).astype(np.int32)
 
 
-def _span_rows(batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
+def _span_rows(batch: TraceBatch, partition: Partition, ids: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
     """A row a span, and one a parent that did not arrive."""
     codes = batch.operations.codes
-    missing = np.full(division.row_count - division.given_rows, codes.code(MISSING), dtype=np.int32)
+    missing = np.full(partition.row_count - partition.given_rows, codes.code(MISSING), dtype=np.int32)
     spans = pl.DataFrame(
         {
-            "row": np.arange(division.row_count),
+            "row": np.arange(partition.row_count),
             "operation": codes.decode(np.concatenate([batch.operations.operation, missing])),
-            "mapped": codes.decode(_stage_codes(batch, division)),
-            "start_ns": division.start_ns,
-            "end_ns": division.end_ns,
-            "source": np.where(division.is_missing, "gap", "span"),
+            "mapped": codes.decode(_stage_codes(batch, partition)),
+            "start_ns": partition.start_ns,
+            "end_ns": partition.end_ns,
+            "source": np.where(partition.is_missing, "gap", "span"),
         }
     )
     conflicts = batch.operations.facts.select("row", is_conflict=pl.col("conflicts").is_not_null())
     own = pieces.filter((pl.col("part") == NO_PART) & ~pl.col("is_changed"))
     return (
-        spans.join(_with_missing(ids, division), on="row", how="left")
+        spans.join(_with_missing(ids, partition), on="row", how="left")
         .join(conflicts, on="row", how="left")
         .join(_owned(own, "row", "stage"), on="row", how="left")
         .with_columns(stage=pl.coalesce("stage", "mapped"))
@@ -156,14 +156,14 @@ def _span_rows(batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces
     )
 
 
-def _with_missing(ids: pl.DataFrame, division: Partition) -> pl.DataFrame:
+def _with_missing(ids: pl.DataFrame, partition: Partition) -> pl.DataFrame:
     """Ids of spans, and of the parents that did not arrive; those hang on the root of their trace."""
-    row = np.flatnonzero(division.is_missing)
-    root = division.root_row[division.key[row]]
+    row = np.flatnonzero(partition.is_missing)
+    root = partition.root_row[partition.key[row]]
     missing = pl.DataFrame(
         {
             "row": row,
-            "span_id": [f"{number:016x}" for number in division.missing_parent_id.tolist()],
+            "span_id": [f"{number:016x}" for number in partition.missing_parent_id.tolist()],
             "parent_span_id": ids["span_id"].gather(root),
         },
         schema=ids.schema,
@@ -189,9 +189,9 @@ def _quality(is_conflict: pl.Expr, is_derived: pl.Expr) -> pl.Expr:
     )
 
 
-def _inner_rows(batch: TraceBatch, division: Partition, ids: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
+def _inner_rows(batch: TraceBatch, partition: Partition, ids: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
     """A row a part of a span, and one a stage that a span or part has only in a window or while it waits."""
-    parts = _part_rows(batch, division).join(
+    parts = _part_rows(batch, partition).join(
         _owned(pieces.filter((pl.col("part") != NO_PART) & ~pl.col("is_changed")), "part"),
         on="part",
         how="left",
@@ -202,16 +202,16 @@ def _inner_rows(batch: TraceBatch, division: Partition, ids: pl.DataFrame, piece
         source=pl.lit("gap"),
         quality=pl.lit("derived"),
     )
-    changed = changed.join(_operation_names(batch, division), on=["row", "part"], how="left")
+    changed = changed.join(_operation_names(batch, partition), on=["row", "part"], how="left")
     holders = ids.select("row", parent_span_id="span_id", span_id=pl.lit(None, dtype=pl.String))
     return pl.concat([parts.select(changed.columns), changed]).join(holders, on="row", how="left").select(_UNOWNED)
 
 
-def _part_rows(batch: TraceBatch, division: Partition) -> pl.DataFrame:
+def _part_rows(batch: TraceBatch, partition: Partition) -> pl.DataFrame:
     """Parts of spans on the clock of the root, inside their span."""
     parts, codes = batch.operations.parts, batch.operations.codes
-    shift_ns = division.shift_ns[parts.placed_by]
-    low_ns, high_ns = division.start_ns[parts.row], division.end_ns[parts.row]
+    shift_ns = partition.shift_ns[parts.placed_by]
+    low_ns, high_ns = partition.start_ns[parts.row], partition.end_ns[parts.row]
     is_open = parts.start_ns == EARLIEST_NS, parts.end_ns == LATEST_NS
     start_ns = np.where(is_open[0], low_ns, np.where(is_open[0], 0, parts.start_ns) + shift_ns)
     end_ns = np.where(is_open[1], high_ns, np.where(is_open[1], 0, parts.end_ns) + shift_ns)
@@ -229,13 +229,13 @@ def _part_rows(batch: TraceBatch, division: Partition) -> pl.DataFrame:
     )
 
 
-def _operation_names(batch: TraceBatch, division: Partition) -> pl.DataFrame:
+def _operation_names(batch: TraceBatch, partition: Partition) -> pl.DataFrame:
     """Names of the operations of spans and parts: `row`, `part`, `operation`."""
     operations, codes = batch.operations, batch.operations.codes
     parts = operations.parts
     spans = {
-        "row": np.arange(division.given_rows),
-        "part": np.full(division.given_rows, NO_PART),
+        "row": np.arange(partition.given_rows),
+        "part": np.full(partition.given_rows, NO_PART),
         "operation": codes.decode(operations.operation),
     }
     inner = {"row": parts.row, "part": np.arange(len(parts.row)), "operation": codes.decode(parts.operation)}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tracekit.kernels import kernel
 from tracekit.partition import Partition, owned_segments
 from tracekit.partition.arrays import Array
-from tracekit.stages.exporters import Parts
+from tracekit.stages.units.operations import Parts
 
 WINDOWS = 3
 """Windows of a unit at most: to the first token, decode, after the last token."""
@@ -41,24 +41,24 @@ class _Layout(NamedTuple):
     part_end_ns: Array
 
 
-def exclusive(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> Exclusive:
+def exclusive(partition: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> Exclusive:
     """Exclusive time of every row and part of the primary trees.
 
     A part has the time of its span that lies in the part's interval and that no child owns. Parts of one
     span follow each other: where two overlap the earlier one has the time. `cut_ns[key, w]` to
     `cut_ns[key, w + 1]` is window `w` of the key.
     """
-    layout = _layout(division, parts, cut_ns)
+    layout = _layout(partition, parts, cut_ns)
     result = Exclusive(
-        span_ns=np.zeros((division.row_count, WINDOWS), dtype=np.int64),
+        span_ns=np.zeros((partition.row_count, WINDOWS), dtype=np.int64),
         part_ns=np.zeros((len(parts.row), WINDOWS), dtype=np.int64),
     )
     _account(
-        division.key,
-        division.effective_parent,
-        division.is_primary,
-        division.window_start_ns,
-        division.window_end_ns,
+        partition.key,
+        partition.effective_parent,
+        partition.is_primary,
+        partition.window_start_ns,
+        partition.window_end_ns,
         layout,
         result.span_ns,
         result.part_ns,
@@ -81,21 +81,21 @@ class Pieces:
     end_ns: NDArray[np.int64]
 
 
-def owned_pieces(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> Pieces:
+def owned_pieces(partition: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> Pieces:
     """What `exclusive` counts, as intervals: the pieces of a row, part and window sum to its figure."""
-    layout = _layout(division, parts, cut_ns)
-    owned = owned_segments(division)
+    layout = _layout(partition, parts, cut_ns)
+    owned = owned_segments(partition)
     parts_of = np.diff(layout.first_part)[owned.row]
     found = np.empty((5, int(WINDOWS * (2 * parts_of + 1).sum())), dtype=np.int64)
-    count = _cut(owned.row, owned.start_ns, owned.end_ns, division.key, layout, found)
+    count = _cut(owned.row, owned.start_ns, owned.end_ns, partition.key, layout, found)
     return Pieces(*found[:, :count])
 
 
-def _layout(division: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> _Layout:
-    shift_ns = division.shift_ns[parts.placed_by]
+def _layout(partition: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> _Layout:
+    shift_ns = partition.shift_ns[parts.placed_by]
     layout = _Layout(
         cut_ns=cut_ns,
-        first_part=np.searchsorted(parts.row, np.arange(division.row_count + 1)),
+        first_part=np.searchsorted(parts.row, np.arange(partition.row_count + 1)),
         part_start_ns=_shifted(parts.start_ns, shift_ns),
         part_end_ns=_shifted(parts.end_ns, shift_ns),
     )

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.partition import GAP, PARENTLESS, Forest, Partition, partition, priority_sweep
-from tracekit.stages.collectives import match_collectives
-from tracekit.stages.exclusive import WINDOWS, exclusive
-from tracekit.stages.exporters import EARLIEST_NS, UNATTRIBUTED, Operations, Parts
-from tracekit.stages.spans import Spans
-from tracekit.stages.waits import NO_UNIT, Timeline, follow_waits
+from tracekit.stages.units.collectives import match_collectives
+from tracekit.stages.units.exclusive import WINDOWS, exclusive
+from tracekit.stages.units.operations import EARLIEST_NS, UNATTRIBUTED, Operations, Parts, operations_of
+from tracekit.stages.units.spans import Spans
+from tracekit.stages.units.waits import NO_UNIT, Timeline, follow_waits
 
 COLLECTIVE = "step.exposed_comm"
 WAIT = "step.straggler_wait"
@@ -39,17 +40,27 @@ _HOST_PRIORITY = 3
 
 
 @dataclass(frozen=True, eq=False)
-class StepBatch:
-    """All spans of some training steps and what they are.
+class StepTables:
+    """All that is known about the spans of some whole training steps, as Arrow tables.
 
-    `spans.key` numbers the part of one trace of one rank in one step. `told` has, for each span in order,
-    what it tells about its step: `step_no`, `rank`, `world_size`, `is_step`, `is_failed`, `is_async`,
-    `collective_group`, `collective_name`, `collective_seq`.
+    spans : as in `TraceTables`; `key` numbers the part of one trace of one rank in one step.
+    mapped : what the mappings of steps say, in order of precedence; see `operations_of`.
+    facts : what each span tells about its step: `span_row`, `step_no`, `rank`, `world_size`, `is_step`,
+        `is_failed`, `is_async`, `collective_group`, `collective_name`, `collective_seq`.
     """
+
+    spans: pa.Table
+    mapped: tuple[pa.Table, ...]
+    facts: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
+class StepBatch:
+    """All spans of some training steps, what they are, and what they tell (`StepTables.facts`, row by row)."""
 
     spans: Spans
     operations: Operations
-    told: pl.DataFrame
+    facts: pl.DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +86,24 @@ class _Steps:
     rows: pl.DataFrame
 
 
-def build_steps(batch: StepBatch) -> StepFrames:
-    """Units of a batch of steps; a rank without a step span has none, its collectives count all the same."""
-    steps = _with_collectives(_with_units(batch))
+def build_steps(tables: StepTables) -> StepFrames:
+    """Units of some whole steps; a rank without a step span has none, its collectives count all the same.
+
+    Depends on nothing but the tables: a step has the same units whatever steps are beside it.
+    """
+    steps = _with_collectives(_with_units(step_batch(tables)))
     timeline, owners = _timeline(steps)
     waits_ns = _wait_rows(steps, timeline, owners)
-    division, stages = _stages(steps, timeline, owners)
-    return StepFrames(units=_units(steps, division), stages=stages, waits=waits_ns)
+    critical, stages = _stages(steps, timeline, owners)
+    return StepFrames(units=_units(steps, critical), stages=stages, waits=waits_ns)
+
+
+def step_batch(tables: StepTables) -> StepBatch:
+    """The steps of the tables as columns that refer to each other by row."""
+    spans = Spans.from_table(tables.spans)
+    facts = pl.DataFrame(tables.facts)
+    in_order = np.argsort(spans.rows_of(facts["span_row"].to_numpy()))
+    return StepBatch(spans=spans, operations=operations_of(spans, tables.mapped), facts=facts[in_order])
 
 
 def step_segments(batch: StepBatch) -> pl.DataFrame:
@@ -107,7 +129,7 @@ def step_segments(batch: StepBatch) -> pl.DataFrame:
 def _with_units(batch: StepBatch) -> _Steps:
     """A unit is the earliest step span of a rank, of several the longest, then the smallest span id."""
     spans, operations = batch.spans, batch.operations
-    rows = batch.told.with_columns(
+    rows = batch.facts.with_columns(
         row=pl.int_range(pl.len(), dtype=pl.Int64),
         span_id=pl.Series(spans.span_id),
         start_ns=pl.Series(spans.start_ns),
@@ -131,22 +153,22 @@ def _with_units(batch: StepBatch) -> _Steps:
 
 
 def _with_collectives(steps: _Steps) -> _Steps:
-    """Rows with `arrival_ns`, `culprit_rank`, `culprit_unit` and `is_told` where they are collectives."""
+    """Rows with `arrival_ns`, `culprit_rank`, `culprit_unit` and `is_separable` where they are collectives."""
     matched = match_collectives(steps.rows)
     culprits = steps.units.select("step_no", culprit_rank="rank", culprit_unit="unit")
     rows = steps.rows.join(matched, on="row", how="left", maintain_order="left").join(
         culprits, on=["step_no", "culprit_rank"], how="left", maintain_order="left"
     )
     codes = steps.batch.operations.codes
-    untold = pl.col("is_collective") & ~pl.col("is_told")
+    is_unsplit = pl.col("is_collective") & ~pl.col("is_separable")
     return _Steps(
         steps.batch,
         steps.units,
         rows.with_columns(
             pl.col("culprit_unit").fill_null(NO_UNIT),
-            pl.col("is_told", "is_contradicted").fill_null(False),
-            stage=pl.when(untold).then(codes.code(UNSPLIT)).otherwise("stage"),
-            arrival_ns=pl.when("is_told").then("arrival_ns").otherwise(EARLIEST_NS),
+            pl.col("is_separable", "is_contradicted").fill_null(False),
+            stage=pl.when(is_unsplit).then(codes.code(UNSPLIT)).otherwise("stage"),
+            arrival_ns=pl.when("is_separable").then("arrival_ns").otherwise(EARLIEST_NS),
         ),
     )
 
@@ -155,10 +177,7 @@ def _timeline(steps: _Steps) -> tuple[Timeline, NDArray[np.int64]]:
     """Who owns which time of each unit, collectives cut where the last rank arrived; rows of the owners."""
     names = steps.batch.operations.codes.names
     priority = np.array(
-        [
-            _PRIORITIES.get(name, _UNATTRIBUTED_PRIORITY if name == UNATTRIBUTED else _OTHER_PRIORITY)
-            for name in names
-        ]
+        [_PRIORITIES.get(name, _UNATTRIBUTED_PRIORITY if name == UNATTRIBUTED else _OTHER_PRIORITY) for name in names]
     )
     priority[[at for at, name in enumerate(names) if name == UNSPLIT]] = _PRIORITIES[COLLECTIVE]
     rows = steps.rows.with_columns(priority=pl.Series(priority[steps.rows["stage"].to_numpy()]))
@@ -261,7 +280,7 @@ def _stages(steps: _Steps, timeline: Timeline, owners: NDArray[np.int64]) -> tup
         self_ns=pl.Series(timeline.end_ns - timeline.start_ns),
         alternative_ns=pl.lit(0, dtype=pl.Int64),
     )
-    division, alternative = _critical(steps)
+    critical, alternative = _critical(steps)
     grouped = (
         pl.concat([owned, alternative], how="diagonal")
         .group_by("unit", "stage", "operation")
@@ -271,7 +290,7 @@ def _stages(steps: _Steps, timeline: Timeline, owners: NDArray[np.int64]) -> tup
         )
         .sort("unit", "stage", "operation")
     )
-    return division, grouped.select(
+    return critical, grouped.select(
         "unit",
         pl.lit("step").alias("window"),
         _named("stage", names),
@@ -287,22 +306,22 @@ def _critical(steps: _Steps) -> tuple[Partition, pl.DataFrame]:
     members = steps.rows.filter(
         pl.col("unit").is_not_null() & (~pl.col("is_step") | (pl.col("row") == pl.col("root_row")))
     )
-    division = partition(_forest(steps, members), rule="critical")
+    critical = partition(_forest(steps, members), rule="critical")
     operations = steps.batch.operations
     parts = _waiting_parts(members, operations)
     end_ns = steps.units["end_ns"].to_numpy()
     cut_ns = np.stack([steps.units["start_ns"].to_numpy(), *[end_ns] * WINDOWS], axis=1)
-    owned = exclusive(division, parts, np.ascontiguousarray(cut_ns))
+    owned = exclusive(critical, parts, np.ascontiguousarray(cut_ns))
     operation = operations.operation[members["row"].to_numpy()]
-    spans = {"unit": division.key, "stage": members["stage"].to_numpy(), "operation": operation}
-    waiting = {"unit": division.key[parts.row], "stage": parts.stage, "operation": parts.operation}
+    spans = {"unit": critical.key, "stage": members["stage"].to_numpy(), "operation": operation}
+    waiting = {"unit": critical.key[parts.row], "stage": parts.stage, "operation": parts.operation}
     entries = pl.concat(
         [
             pl.DataFrame(spans | {"alternative_ns": owned.span_ns[:, 0]}),
             pl.DataFrame(waiting | {"alternative_ns": owned.part_ns[:, 0]}),
         ]
     ).filter(pl.col("alternative_ns") != 0)
-    return division, entries.with_columns(row=pl.lit(None, dtype=pl.Int64), self_ns=pl.lit(0, dtype=pl.Int64))
+    return critical, entries.with_columns(row=pl.lit(None, dtype=pl.Int64), self_ns=pl.lit(0, dtype=pl.Int64))
 
 
 def _forest(steps: _Steps, members: pl.DataFrame) -> Forest:
@@ -341,16 +360,16 @@ def _waiting_parts(members: pl.DataFrame, operations: Operations) -> Parts:
     )
 
 
-def _units(steps: _Steps, division: Partition) -> pl.DataFrame:
-    defects = division.defects
+def _units(steps: _Steps, partition: Partition) -> pl.DataFrame:
+    defects = partition.defects
     counted = steps.rows.group_by("unit").agg(
         span_count=pl.len(),
         conflict_count=pl.col("is_contradicted").sum(),
-        untold_count=(pl.col("is_collective") & ~pl.col("is_told")).sum(),
+        unsplit_count=(pl.col("is_collective") & ~pl.col("is_separable")).sum(),
     )
     noticed: dict[str, pl.Expr | pl.Series] = {
         "conflict:collective": pl.col("conflict_count") > 0,
-        "ranks_missing": pl.col("untold_count") > pl.col("conflict_count"),
+        "ranks_missing": pl.col("unsplit_count") > pl.col("conflict_count"),
         "several_step_spans": pl.col("has_several_steps"),
         "cycles": pl.Series(defects.cycle_count > 0),
         "negative_durations": pl.Series(defects.negative_duration_count > 0),

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tracekit.partition import Forest, Partition, Skew, partition
-from tracekit.stages.exclusive import WINDOWS, Exclusive, exclusive
-from tracekit.stages.exporters import MISSING, STARTUP, UNATTRIBUTED, Operations
-from tracekit.stages.facts import request_facts
-from tracekit.stages.spans import Spans
-from tracekit.stages.streaming import with_streamed_roots
+from tracekit.partition import Partition, partition
+from tracekit.stages.units.exclusive import WINDOWS, Exclusive, exclusive
+from tracekit.stages.units.facts import request_facts
+from tracekit.stages.units.operations import MISSING, STARTUP, UNATTRIBUTED, Operations
+from tracekit.stages.units.streaming import with_streamed_roots
+from tracekit.stages.units.traces import TraceBatch, TraceTables, trace_batch
 
 WINDOW_NAMES = ("ttft", "decode", "after", "e2e")
 """Names of the windows of a request: the first three where its first token is known, else the last."""
@@ -24,23 +24,7 @@ _GROUP = ("unit", "window", "stage", "operation")
 
 
 @dataclass(frozen=True, eq=False)
-class TraceBatch:
-    """All spans of some traces, what they are, and how they hang together.
-
-    `outcomes` is what root spans say (`row`, `outcome`); `skew` None where no clock needs correcting;
-    `meanings` are the stages that mean something else in a window (`stage`, `window`, `becomes`).
-    """
-
-    spans: Spans
-    operations: Operations
-    forest: Forest
-    skew: Skew | None
-    outcomes: pl.DataFrame
-    meanings: pl.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class UnitFrames:
+class RequestFrames:
     """Units and the exclusive time of their stages.
 
     `units` has `unit` (a number inside the batch), `root_span_row` and the columns of base.units that do not
@@ -51,9 +35,12 @@ class UnitFrames:
     stages: pl.DataFrame
 
 
-def build_requests(batch: TraceBatch) -> UnitFrames:
-    """Requests of a batch of traces; a trace that starts an engine has none."""
-    batch, critical, facts, post_root_ns = divided(batch)
+def build_requests(tables: TraceTables) -> RequestFrames:
+    """Requests of some whole traces; a trace that starts an engine has none.
+
+    Depends on nothing but the tables: a trace has the same requests whatever traces are beside it.
+    """
+    batch, critical, facts, post_root_ns = partitioned(trace_batch(tables))
     other = partition(batch.forest, rule="active_last", skew=batch.skew)
     cut_ns = window_cuts(facts)
     stages = _stage_rows(
@@ -66,25 +53,26 @@ def build_requests(batch: TraceBatch) -> UnitFrames:
     startup = batch.operations.codes.code(STARTUP)
     is_request = batch.operations.stage[critical.root_row] != startup
     units = _unit_rows(batch, critical, facts).with_columns(post_root_ns=pl.Series(post_root_ns))
-    return UnitFrames(
+    return RequestFrames(
         units=units.filter(pl.Series(is_request)),
         stages=stages.filter(pl.Series(is_request)[stages["unit"]]),
     )
 
 
-def divided(batch: TraceBatch) -> tuple[TraceBatch, Partition, pl.DataFrame, NDArray[np.int64]]:
+def partitioned(batch: TraceBatch) -> tuple[TraceBatch, Partition, pl.DataFrame, NDArray[np.int64]]:
     """The batch with roots that last until their request's last token, its partition and its facts, and by how
     long spans outlast the roots as they came (int64[key]).
     """
-    division = partition(batch.forest, rule="critical", skew=batch.skew)
-    facts = request_facts(batch.operations.facts, batch.outcomes, division)
-    post_root_ns = division.defects.post_root_ns
-    forest = with_streamed_roots(batch.forest, batch.operations.facts, facts, division)
+    span_facts = batch.operations.facts
+    critical = partition(batch.forest, rule="critical", skew=batch.skew)
+    facts = request_facts(span_facts, batch.outcomes, critical)
+    post_root_ns = critical.defects.post_root_ns
+    forest = with_streamed_roots(batch.forest, span_facts, facts, critical)
     if forest is not batch.forest:
         batch = replace(batch, forest=forest)
-        division = partition(forest, rule="critical", skew=batch.skew)
-        facts = request_facts(batch.operations.facts, batch.outcomes, division)
-    return batch, division, facts, post_root_ns
+        critical = partition(forest, rule="critical", skew=batch.skew)
+        facts = request_facts(span_facts, batch.outcomes, critical)
+    return batch, critical, facts, post_root_ns
 
 
 def window_cuts(facts: pl.DataFrame) -> NDArray[np.int64]:
@@ -101,25 +89,25 @@ def window_cuts(facts: pl.DataFrame) -> NDArray[np.int64]:
 
 def _stage_rows(
     batch: TraceBatch,
-    division: Partition,
+    partition: Partition,
     primary: Exclusive,
     alternative: Exclusive,
     *,
     has_tokens: NDArray[np.bool_],
 ) -> pl.DataFrame:
     operations, parts = batch.operations, batch.operations.parts
-    synthetic = np.full(division.row_count - division.given_rows, operations.codes.code(MISSING), dtype=np.int32)
+    synthetic = np.full(partition.row_count - partition.given_rows, operations.codes.code(MISSING), dtype=np.int32)
     unattributed = np.full_like(synthetic, operations.codes.code(UNATTRIBUTED))
     entries = pl.concat(
         [
             _entries(
                 primary.span_ns,
                 alternative.span_ns,
-                division.key,
+                partition.key,
                 np.concatenate([operations.stage, unattributed]),
                 np.concatenate([operations.operation, synthetic]),
             ),
-            _entries(primary.part_ns, alternative.part_ns, division.key[parts.row], parts.stage, parts.operation),
+            _entries(primary.part_ns, alternative.part_ns, partition.key[parts.row], parts.stage, parts.operation),
         ]
     )
     return _grouped(_in_windows(entries, batch, has_tokens), operations)
@@ -146,27 +134,27 @@ def _entries(
     )
 
 
-def window_meanings(batch: TraceBatch) -> NDArray[np.int32]:
-    """Code of what each stage means in each window: `[number of the window in WINDOW_NAMES, stage code]`."""
+def stage_in_windows(batch: TraceBatch) -> NDArray[np.int32]:
+    """Code of the stage that time of each stage has in each window: `[number of the window, stage code]`."""
     codes = batch.operations.codes
-    meanings = [
+    overrides = [
         (WINDOW_NAMES.index(window), codes.code(stage), codes.code(becomes))
-        for stage, window, becomes in batch.meanings.select("stage", "window", "becomes").iter_rows()
+        for stage, window, becomes in batch.window_overrides.select("stage", "window", "becomes").iter_rows()
     ]
-    meaning = np.tile(np.arange(len(codes.names), dtype=np.int32), (len(WINDOW_NAMES), 1))
-    for window, stage, becomes in meanings:
-        meaning[window, stage] = becomes
-    return meaning
+    becoming = np.tile(np.arange(len(codes.names), dtype=np.int32), (len(WINDOW_NAMES), 1))
+    for window, stage, becomes in overrides:
+        becoming[window, stage] = becomes
+    return becoming
 
 
 def _in_windows(entries: pl.DataFrame, batch: TraceBatch, has_tokens: NDArray[np.bool_]) -> pl.DataFrame:
-    """Windows as numbers of `WINDOW_NAMES`, stages as what they mean in them."""
-    meaning = window_meanings(batch)
+    """Windows as numbers of `WINDOW_NAMES`, stages as they are in them."""
+    stages = stage_in_windows(batch)
     unit = entries["unit"].to_numpy()
     window = np.where(has_tokens[unit], entries["window"].to_numpy(), WINDOWS)
     return entries.with_columns(
         pl.Series("window", window.astype(np.int32)),
-        pl.Series("stage", meaning[window, entries["stage"].to_numpy()]),
+        pl.Series("stage", stages[window, entries["stage"].to_numpy()]),
     )
 
 
@@ -202,11 +190,11 @@ def _summed(values: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:
     return np.add.reduceat(values, first) if len(first) else values[:0]
 
 
-def _unit_rows(batch: TraceBatch, division: Partition, facts: pl.DataFrame) -> pl.DataFrame:
-    defects = division.defects
+def _unit_rows(batch: TraceBatch, partition: Partition, facts: pl.DataFrame) -> pl.DataFrame:
+    defects = partition.defects
     return facts.select(
         unit="key",
-        root_span_row=pl.Series(batch.spans.span_row[division.root_row]),
+        root_span_row=pl.Series(batch.spans.span_row[partition.root_row]),
         model="model",
         start_ns="start_ns",
         end_ns="end_ns",
@@ -216,7 +204,7 @@ def _unit_rows(batch: TraceBatch, division: Partition, facts: pl.DataFrame) -> p
         output_tokens="output_tokens",
         outcome="outcome",
         vantage="vantage",
-        span_count=pl.Series(np.bincount(batch.spans.key, minlength=division.key_count)),
+        span_count=pl.Series(np.bincount(batch.spans.key, minlength=partition.key_count)),
         orphan_count=pl.Series(defects.orphan_count),
         orphan_ns=pl.Series(defects.orphan_ns),
         outside_count=pl.Series(defects.outside_count),
@@ -224,13 +212,13 @@ def _unit_rows(batch: TraceBatch, division: Partition, facts: pl.DataFrame) -> p
         post_root_ns=pl.Series(defects.post_root_ns),
         shift_ns=pl.Series(defects.shift_ns),
         conflict_count=pl.col("conflicts").str.count_matches(",", literal=True).add(1).fill_null(0),
-        flags=_flags(division, facts),
+        flags=_flags(partition, facts),
     )
 
 
-def _flags(division: Partition, facts: pl.DataFrame) -> pl.Series:
+def _flags(partition: Partition, facts: pl.DataFrame) -> pl.Series:
     """What was noticed about each request, comma-separated; null where nothing was."""
-    defects = division.defects
+    defects = partition.defects
     noticed = {
         "several_calls": facts["has_several_calls"].to_numpy(),
         "root_parent_missing": defects.root_parent_missing,

@@ -9,8 +9,7 @@ import duckdb
 import polars as pl
 
 from tracekit import queries
-from tracekit.stages.requests import UnitFrames
-from tracekit.stages.steps import StepFrames
+from tracekit.stages.units import RequestFrames, StepFrames
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class SpanRange:
     last_ns: int
 
 
-def add_requests(cursor: duckdb.DuckDBPyConnection, frames: UnitFrames, *, spans: SpanRange) -> int:
+def add_requests(cursor: duckdb.DuckDBPyConnection, frames: RequestFrames, *, spans: SpanRange) -> int:
     """Store requests whose spans start in a range of time; returns their number."""
     first_unit_id = next_unit_id(cursor)
     where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}

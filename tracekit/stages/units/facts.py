@@ -10,10 +10,10 @@ from tracekit.partition import Partition
 _BAD = ["aborted", "rejected", "invalid", "failed"]
 
 
-def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partition) -> pl.DataFrame:
+def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partition) -> pl.DataFrame:
     """One row a key, in order, with what is known about its request.
 
-    `facts` are those of the mappings, `outcomes` what root spans say (`row`, `outcome`), `division` the
+    `facts` are those of the mappings, `outcomes` what root spans say (`row`, `outcome`), `partition` the
     partition whose rows both refer to. Every layer that a request passes may tell the same fact; one is
     taken: the first token from the outermost layer that saw it, the last token and the token counts from the
     engine, else from the call. Where several calls of one layer compete there is no single first or last
@@ -26,29 +26,29 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, division: Partiti
     """
     keys = pl.DataFrame(
         {
-            "key": range(division.key_count),
-            "root_row": division.root_row,
-            "start_ns": division.root_start_ns,
-            "end_ns": division.root_end_ns,
+            "key": range(partition.key_count),
+            "root_row": partition.root_row,
+            "start_ns": partition.root_start_ns,
+            "end_ns": partition.root_end_ns,
         },
         schema_overrides={"key": pl.Int64},
     ).join(outcomes.rename({"row": "root_row", "outcome": "root_outcome"}), on="root_row", how="left")
     if facts.is_empty():
         return _without_facts(keys)
-    told = _on_root_clock(facts, division)
+    placed = _on_root_clock(facts, partition)
     joined = (
-        keys.join(_first_tokens(told), on="key", how="left")
-        .join(_engines(told), on="key", how="left")
-        .join(_facing(told), on="key", how="left")
-        .join(_call_outcomes(told), on="key", how="left")
-        .join(_conflicts(told), on="key", how="left")
+        keys.join(_first_tokens(placed), on="key", how="left")
+        .join(_engines(placed), on="key", how="left")
+        .join(_facing(placed), on="key", how="left")
+        .join(_call_outcomes(placed), on="key", how="left")
+        .join(_conflicts(placed), on="key", how="left")
     )
     return _checked(_decided(joined.sort("key")))
 
 
-def _conflicts(told: pl.DataFrame) -> pl.DataFrame:
+def _conflicts(facts: pl.DataFrame) -> pl.DataFrame:
     """Names of the values that were not used, comma-separated."""
-    named = told.filter(pl.col("conflicts").is_not_null())
+    named = facts.filter(pl.col("conflicts").is_not_null())
     return named.group_by("key", maintain_order=True).agg(pl.col("conflicts").str.join(","))
 
 
@@ -71,43 +71,47 @@ def _without_facts(keys: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _on_root_clock(facts: pl.DataFrame, division: Partition) -> pl.DataFrame:
+def _on_root_clock(facts: pl.DataFrame, partition: Partition) -> pl.DataFrame:
     row = facts["row"].to_numpy()
     return facts.with_columns(
-        pl.Series("parent_row", division.effective_parent[row]),
-        pl.Series("start_ns", division.start_ns[row]),
-        pl.Series("end_ns", division.end_ns[row]),
-        pl.col("first_token_ns", "last_token_ns") + pl.Series(division.shift_ns[row]),
-        pl.Series("key", division.key[row]),
-        pl.Series("depth", division.depth[row]),
-        pl.Series("tiebreak", division.tiebreak[row]),
+        pl.Series("parent_row", partition.effective_parent[row]),
+        pl.Series("start_ns", partition.start_ns[row]),
+        pl.Series("end_ns", partition.end_ns[row]),
+        pl.col("first_token_ns", "last_token_ns") + pl.Series(partition.shift_ns[row]),
+        pl.Series("key", partition.key[row]),
+        pl.Series("depth", partition.depth[row]),
+        pl.Series("tiebreak", partition.tiebreak[row]),
     ).sort("key", "depth", "tiebreak")
 
 
-def _outermost(told: pl.DataFrame, column: str) -> pl.DataFrame:
+def _outermost(facts: pl.DataFrame, column: str) -> pl.DataFrame:
     """The rows that know the column and are of the least depth among those of their key."""
-    known = told.filter(pl.col(column).is_not_null())
+    known = facts.filter(pl.col(column).is_not_null())
     key, depth = known["key"].to_numpy(), known["depth"].to_numpy()
     first = np.flatnonzero(np.diff(key, prepend=-1))
     least_depth = np.repeat(depth[first], np.diff(first, append=len(key)))
     return known.filter(pl.Series(depth == least_depth, dtype=pl.Boolean))
 
 
-def _first_tokens(told: pl.DataFrame) -> pl.DataFrame:
+def _first_tokens(facts: pl.DataFrame) -> pl.DataFrame:
     """The first token as the outermost layer saw it; none where several spans of that layer saw one."""
-    return _outermost(told, "first_token_ns").group_by("key").agg(
-        first_token_ns=_only_one("first_token_ns"),
-        seen_from=pl.col("vantage").first(),
-        has_several_calls=pl.len() > 1,
+    return (
+        _outermost(facts, "first_token_ns")
+        .group_by("key")
+        .agg(
+            first_token_ns=_only_one("first_token_ns"),
+            seen_from=pl.col("vantage").first(),
+            has_several_calls=pl.len() > 1,
+        )
     )
 
 
-def _engines(told: pl.DataFrame) -> pl.DataFrame:
+def _engines(facts: pl.DataFrame) -> pl.DataFrame:
     """Where several generations run, none has the last token: what they made together took no single time.
 
     Those of one prompt share its id and its tokens.
     """
-    engines = told.filter(pl.col("vantage") == "engine").with_columns(
+    engines = facts.filter(pl.col("vantage") == "engine").with_columns(
         is_own_prompt=pl.col("request_id").is_null()
         | pl.struct("key", "request_id", "input_tokens").is_first_distinct()
     )
@@ -127,9 +131,9 @@ def _sum_of_known(values: pl.Expr) -> pl.Expr:
     return pl.when(values.is_not_null().any()).then(values.sum())
 
 
-def _facing(told: pl.DataFrame) -> pl.DataFrame:
+def _facing(facts: pl.DataFrame) -> pl.DataFrame:
     """The layers before the engine: where calls nest, the outermost one that counts tokens counts them."""
-    facing = told.filter(pl.col("vantage") != "engine")
+    facing = facts.filter(pl.col("vantage") != "engine")
     ends = facing.filter(pl.col("last_token_ns").is_not_null()).group_by("key")
     described = facing.group_by("key", maintain_order=True).agg(facing_from=pl.col("vantage").first())
     return (
@@ -140,8 +144,8 @@ def _facing(told: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _first_known(told: pl.DataFrame, column: str) -> pl.DataFrame:
-    known = told.filter(pl.col(column).is_not_null()).select("key", column)
+def _first_known(facts: pl.DataFrame, column: str) -> pl.DataFrame:
+    known = facts.filter(pl.col(column).is_not_null()).select("key", column)
     return known.unique("key", keep="first", maintain_order=True)
 
 
@@ -149,18 +153,18 @@ def _only_one(column: str) -> pl.Expr:
     return pl.when(pl.len() == 1).then(pl.col(column).first())
 
 
-def _counted(told: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+def _counted(facts: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
     """The sum over the outermost layer that counts."""
-    return _outermost(told, column).group_by("key").agg(pl.col(column).sum().alias(name))
+    return _outermost(facts, column).group_by("key").agg(pl.col(column).sum().alias(name))
 
 
-def _call_outcomes(told: pl.DataFrame) -> pl.DataFrame:
-    """How the calls of a key ended together: the last of the bad ends that counts, else ok where one is told.
+def _call_outcomes(facts: pl.DataFrame) -> pl.DataFrame:
+    """How the calls of a key ended together: the last of the bad ends that counts, else ok where one is known.
 
     A bad end does not count where the call was repeated: a later call under the same span did not end badly.
     Nor does it where the call that it was made for says that it ended well.
     """
-    calls = told.filter(pl.col("vantage") != "engine")
+    calls = facts.filter(pl.col("vantage") != "engine")
     is_bad = pl.col("outcome").is_in(_BAD).fill_null(False)
     held = calls.filter(pl.col("parent_row") >= 0)
     repeated = held.filter(~is_bad).group_by("parent_row").agg(repeated_ns=pl.col("start_ns").max())
@@ -208,8 +212,7 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
         model=pl.coalesce("facing_model", "engine_model"),
         input_tokens=pl.coalesce("engine_input_tokens", "facing_input_tokens"),
         output_tokens=pl.coalesce("engine_output_tokens", "facing_output_tokens"),
-        has_several_calls=pl.col("has_several_calls").fill_null(False)
-        | (pl.col("engine_count") > 1).fill_null(False),
+        has_several_calls=pl.col("has_several_calls").fill_null(False) | (pl.col("engine_count") > 1).fill_null(False),
     ).with_columns(
         last_token_ns=pl.coalesce(
             "engine_last_ns",

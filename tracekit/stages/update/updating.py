@@ -11,12 +11,11 @@ import polars as pl
 
 from tracekit import queries
 from tracekit.errors import UsageError
-from tracekit.stages.batches import read_batch, read_step_batch, select_batch, select_step_batch
-from tracekit.stages.requests import build_requests
-from tracekit.stages.selection import batch_ranges, host_of_resources, select_late
-from tracekit.stages.steps import build_steps
-from tracekit.stages.storing import UnitStorer
-from tracekit.stages.tables import SpanRange, add_requests, add_steps
+from tracekit.stages.units import build_requests, build_steps
+from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
+from tracekit.stages.update.selection import batch_ranges, select_late
+from tracekit.stages.update.storing import UnitStorer
+from tracekit.stages.update.tables import SpanRange, add_requests, add_steps
 from tracekit.store import Database
 
 _SPANS_PER_TRACE = 10
@@ -78,21 +77,19 @@ def _replaced_by(old_units: pl.DataFrame, kind: str | None, batch_no: int | None
 
 def _store_requests(cursor: duckdb.DuckDBPyConnection, storer: UnitStorer, old_units: pl.DataFrame) -> None:
     """Read one batch of traces after the other; they are built and stored beside."""
-    host_of = host_of_resources(cursor)
-    meanings = cursor.sql(queries.text("units/window_stages")).pl()
     for batch_no, first_ns, last_ns in batch_ranges(cursor, "request_ranges"):
         select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
-        batch = read_batch(cursor, host_of=host_of, meanings=meanings)
+        build = partial(build_requests, read_traces(cursor))
         add = partial(add_requests, spans=SpanRange(first_ns, last_ns))
-        storer.store("request", partial(build_requests, batch), add, _replaced_by(old_units, "request", batch_no))
+        storer.store("request", build, add, _replaced_by(old_units, "request", batch_no))
 
 
 def _store_steps(cursor: duckdb.DuckDBPyConnection, storer: UnitStorer, old_units: pl.DataFrame) -> None:
     """Read one batch of training steps after the other; they are built and stored beside."""
     for batch_no, first_ns, last_ns in batch_ranges(cursor, "step_ranges"):
         select_step_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
-        batch = read_step_batch(cursor)
+        build = partial(build_steps, read_steps(cursor))
         of_batch = "SELECT * FROM dirty_steps WHERE batch_no = $batch_no"
         steps = cursor.sql(of_batch, params={"batch_no": batch_no}).pl()
         add = partial(add_steps, spans=SpanRange(first_ns, last_ns), dirty_steps=steps)
-        storer.store("step", partial(build_steps, batch), add, _replaced_by(old_units, "step", batch_no))
+        storer.store("step", build, add, _replaced_by(old_units, "step", batch_no))

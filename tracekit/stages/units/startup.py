@@ -13,8 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.partition import PARENTLESS
-from tracekit.stages.exporters import STARTUP, Operations
-from tracekit.stages.spans import Spans
+from tracekit.stages.units.operations import STARTUP, Operations
+from tracekit.stages.units.spans import Spans
 
 
 def with_requests_of_their_own(spans: Spans, operations: Operations) -> Spans:
