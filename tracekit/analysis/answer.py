@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FrameSchema = Mapping[str, "type[pl.DataType] | pl.DataType"]
 
-UNITS_SCHEMA = {"unit_id": pl.UInt64, "cohort": pl.Enum(["tail", "baseline", "selection"])}
+UNITS_SCHEMA = pl.Schema([("unit_id", pl.UInt64()), ("cohort", pl.Enum(["tail", "baseline", "selection"]))])
 """The units that an answer is about: their ids, and on which side of a comparison they are."""
 
 
@@ -58,7 +58,8 @@ class Answer(Protocol):
     in sentences. `as_dict` is the JSON of the command, frames as lists of rows.
     """
 
-    schema: ClassVar[Mapping[str, FrameSchema]]
+    @property
+    def schema(self) -> Mapping[str, FrameSchema]: ...
 
     @property
     def verdict(self) -> str: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -70,7 +70,7 @@ JOB_SCHEMA = {
     "wall_ns": pl.Int64,
     "waited_ns": pl.Int64,
 }
-WAITED_FOR_SCHEMA = {"job_id": pl.String, "rank": pl.Int64, "waited_ns": pl.Int64}
+WAITED_FOR_SCHEMA = pl.Schema({"job_id": pl.String, "rank": pl.Int64, "waited_ns": pl.Int64})
 
 
 @registered("stragglers", rows="culprits", title="Which rank made the others wait?")
@@ -192,7 +192,7 @@ def _charged(slow: pl.DataFrame) -> pl.DataFrame:
         _summed(marked.filter("together").with_columns(waited_ns=pl.lit(0, dtype=pl.Int64)), key, place=pl.lit(None)),
     ]
     columns = [*key, "rank", "pipeline_stage", "place", "excess_ns", "waited_ns"]
-    typed = {"rank": slow.schema["rank"], "pipeline_stage": pl.Int64, "place": pl.String}
+    typed: dict[str, Any] = {"rank": slow.schema["rank"], "pipeline_stage": pl.Int64, "place": pl.String}
     return pl.concat([part.cast({name: typed[name] for name in typed}).select(columns) for part in parts])
 
 

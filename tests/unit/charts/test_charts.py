@@ -43,7 +43,7 @@ def test_the_excess_chart_draws_every_stage_the_largest_first() -> None:
     assert [(row["stage"], row["excess"], row["excess_exact"]) for row in rows] == [
         ("eng.queue", 412.000123, "412,000,123 ns"),
         ("unattributed", 300.0, "300,000,000 ns"),
-        ("gw.auth", -1.000001, "−1,000,001 ns"),
+        ("gw.auth", -1.000001, "-1,000,001 ns"),
     ]
 
 
