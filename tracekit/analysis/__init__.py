@@ -14,9 +14,10 @@ from tracekit.analysis.answer import (
 )
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.checks import CHECKS, Check, Finding
-from tracekit.analysis.cohorts import Cohort
+from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
 from tracekit.analysis.comparison import Comparison, Layout
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.selection import Selection
@@ -24,6 +25,7 @@ from tracekit.analysis.stragglers import CLEAR_SHARE, LOST_SHARE, MINIMUM_STEPS,
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_stages
+from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
 __all__ = [
@@ -33,7 +35,9 @@ __all__ = [
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
+    "REFERENCE",
     "SELECTION",
+    "TAIL",
     "UNITS_SCHEMA",
     "Answer",
     "AnswerKind",
@@ -43,17 +47,22 @@ __all__ = [
     "Comparison",
     "Evidence",
     "Finding",
+    "Judgement",
     "Layout",
     "MeasuredUnits",
     "QualityAnswer",
     "Selection",
+    "StageSums",
     "StragglersAnswer",
     "TailAnswer",
     "answer_kinds",
+    "band_cohort",
+    "edge_cohorts",
     "has_words",
     "in_words",
     "is_load",
     "is_mix",
+    "judge",
     "kind_of",
     "lacks_counterparts",
     "larger_work",
@@ -66,5 +75,6 @@ __all__ = [
     "slower_stages",
     "stragglers",
     "tail",
+    "window_cohort",
     "words_for",
 ]

@@ -99,8 +99,3 @@ def parts_of(stage: str) -> list[str]:
 def is_edge(stage: str) -> bool:
     """Whether a stage is the way between two services outside the taxonomy, `edge:a->b`."""
     return stage.startswith(_EDGE)
-
-
-def edge_of(caller: str, callee: str) -> str:
-    """The stage between two services outside the taxonomy."""
-    return f"{_EDGE}{caller}->{callee}"

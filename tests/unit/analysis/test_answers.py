@@ -27,7 +27,7 @@ from tracekit.analysis import (
     words_for,
 )
 from tracekit.errors import TracekitError, UsageError
-from tracekit.remote.wire import packed, unpacked
+from tracekit.remote import packed, unpacked
 from tracekit.report import answer_output
 from tracekit.store import Database
 
