@@ -17,7 +17,7 @@ ALLOWED = {
     "errors": set(),
     "kernels": set(),
     "queries": set(),
-    "schema": {"errors", "queries"},
+    "schema": {"errors"},
     "records": FOUNDATION,
     "otlp": FOUNDATION | {"records"},
     "importers": FOUNDATION | {"records"},
@@ -27,11 +27,12 @@ ALLOWED = {
     "stages": FOUNDATION | {"store", "partition"},
     "receiver": FOUNDATION | {"records", "otlp", "store", "ingest", "stages"},
     "analysis": FOUNDATION | {"records", "store", "partition", "stages"},
-    "charts": FOUNDATION | {"analysis"},
+    "wording": FOUNDATION | {"records", "analysis"},
+    "charts": FOUNDATION | {"analysis", "wording"},
     "output": FOUNDATION,
-    "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},
+    "report": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest"},
     "remote": FOUNDATION,
-    "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report", "remote"},
+    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
     "cli": FOUNDATION | {"output", "report", "api", "store", "receiver", "serving"},
 }
@@ -70,7 +71,7 @@ def part_of(path: Path) -> str:
 
 @pytest.mark.parametrize("part", sorted(ALLOWED))
 def test_a_part_imports_only_the_layers_below_it(part: str) -> None:
-    """`errors, schema` ◀ `records` ◀ `otlp, importers, store` ◀ `stages` ◀ `analysis` ◀ `report, charts` ◀ `cli`."""
+    """`errors, schema` ◀ `records` ◀ `otlp, importers, store` ◀ `stages` ◀ `analysis` ◀ `wording, report` ◀ `cli`."""
     offending = {
         f"{path.relative_to(ROOT)}: {reached}"
         for path in (ROOT / "tracekit").rglob("*.py")
@@ -87,11 +88,11 @@ def test_every_part_has_a_layer() -> None:
 
 
 def test_the_app_uses_the_public_api_only() -> None:
-    """Pages see `import tracekit` and its charts, nothing behind them."""
+    """Pages see `import tracekit`, its charts, its words and its vocabulary, nothing behind them."""
     offending = {
         f"{path.relative_to(ROOT)}: {reached}"
         for path in (ROOT / "app").rglob("*.py")
-        for reached in parts_reached(path) - {"api", "charts"}
+        for reached in parts_reached(path) - {"api", "charts", "wording", "schema"}
     }
     assert not offending
 

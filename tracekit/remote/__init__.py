@@ -2,5 +2,6 @@
 
 from tracekit.remote.client import RemoteStore
 from tracekit.remote.endpoint import Endpoint, announced, endpoint_of
+from tracekit.remote.wire import packed, unpacked
 
-__all__ = ["Endpoint", "RemoteStore", "announced", "endpoint_of"]
+__all__ = ["Endpoint", "RemoteStore", "announced", "endpoint_of", "packed", "unpacked"]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.unit.analysis.rows import Step
-from tracekit.analysis import stragglers
+from tests.unit.analysis.rows import Step, write_units
+from tracekit.analysis import quality, stragglers, tail
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Step]], Database]
@@ -38,16 +38,29 @@ def _steps(
     return steps
 
 
-def _place(database: Database, hosts: Sequence[str | None], stages: Sequence[int] | None = None) -> None:
+def _place(
+    database: Database,
+    hosts: Sequence[str | None],
+    stages: Sequence[int] | None = None,
+    *,
+    attempt: int | None = 0,
+    world_size: int | None = None,
+) -> None:
     """Tell on which host each rank runs, and in which stage of the pipeline."""
     with database.transaction() as cursor:
         for rank, host in enumerate(hosts):
             attributes = {} if stages is None else {"tracekit.parallel.pp": stages[rank]}
             cursor.execute(
                 "INSERT INTO base.resources (resource_id, identity_hash, host_name, job_id, attempt, rank, "
-                "attributes, dropped_attributes_count) "
-                "VALUES ($rank, $rank, $host, 'job', 0, $rank, $attributes::JSON::VARIANT, 0)",
-                {"rank": rank, "host": host, "attributes": json.dumps(attributes)},
+                "world_size, attributes, dropped_attributes_count) "
+                "VALUES ($rank, $rank, $host, 'job', $attempt, $rank, $world_size, $attributes::JSON::VARIANT, 0)",
+                {
+                    "rank": rank,
+                    "host": host,
+                    "attempt": attempt,
+                    "world_size": world_size,
+                    "attributes": json.dumps(attributes),
+                },
             )
 
 
@@ -257,3 +270,35 @@ def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
     assert answer["slowdown"] > 1.1
     assert answer["quality"]["verdict"] == "good"
     assert {"rank", "stage", "steps", "lost_ns", "share"} <= answer["culprits"][0].keys()
+
+
+def _uneven_job(attempt: int | None) -> list[Step]:
+    """Two pipeline stages of two ranks, the second twice as heavy; rank 1 stalls in steps 20 to 29."""
+    steps = []
+    for step in range(40):
+        for rank in range(RANKS):
+            compute = (100 if rank < 2 else 200) * MS + (step * 7 + rank) % 5 * 1000
+            stall = 150 * MS if rank == 1 and 20 <= step < 30 else 0
+            parts = [("step.data_load", 5 * MS + stall), ("step.compute", compute)]
+            steps.append(Step(step, rank, parts, attempt=attempt))
+    return steps
+
+
+def test_a_job_that_does_not_tell_its_attempt_is_treated_like_all_others() -> None:
+    """Roles, hosts, heavy stages and missing ranks are known all the same, so that no heavy stage looks slow."""
+    told = []
+    for attempt in (0, None):
+        with Database.open(None) as database:
+            write_units(database, _uneven_job(attempt))
+            _place(database, ["a", "a", "b", "b"], [0, 0, 1, 1], attempt=attempt, world_size=5)
+            answer = stragglers(database)
+            slowest = tail(database, "step", quantile=0.9)
+            hosts = slowest.differences.filter(dimension="host_name").drop("adjusted_p")
+            missing = answer.evidence.reasons, quality(database).reasons
+            told.append((answer.culprits.drop("attempt").rows(), answer.pipeline.rows(), hosts.rows(), missing))
+    assert told[0] == told[1]
+    culprits, pipeline, hosts, (reasons, of_store) = told[1]
+    assert [row[:4] for row in culprits] == [("job", 1, None, "step.data_load")]
+    assert [row[-1] for row in pipeline] == [False, True]
+    assert hosts
+    assert reasons == of_store == ["40 of 40 training steps lack ranks of their world"]
