@@ -15,6 +15,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +84,12 @@ def _questions(store: tracekit.Store, phases: tuple[str, str] | None) -> dict[st
     """Each question by the name of its file."""
     asked: dict[str, Callable[[], Any]] = {"quality": store.quality, "stragglers": store.stragglers}
     for metric in METRICS:
-        asked[f"tail-{metric}-body"] = lambda metric=metric: store.tail(metric, outcome="any")
+        asked[f"tail-{metric}-body"] = partial(store.tail, metric, outcome="any")
         if phases is not None:
-            where, baseline = phases
-            asked[f"tail-{metric}-phases"] = lambda metric=metric: store.tail(metric, where=where, baseline=baseline)
+            asked[f"tail-{metric}-phases"] = partial(store.tail, metric, where=phases[0], baseline=phases[1])
     traces = store.sql("SELECT DISTINCT lower(hex(trace_id)) AS trace FROM spans ORDER BY ALL")
     for number, trace in enumerate(traces["trace"].head(OPERATIONS_TRACES).to_list()):
-        asked[f"operations-{number}"] = lambda trace=trace: store.operations(trace_id=trace)
+        asked[f"operations-{number}"] = partial(store.operations, trace_id=trace)
     return asked
 
 
