@@ -1,4 +1,8 @@
-"""The public face: a trace store and the questions it answers."""
+"""The public face: a trace store and the questions it answers.
+
+Each method imports the room that answers it: whoever asks one question does not wait for the others to load, nor for
+the decoder where nothing is ingested.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from tracekit import analysis, ingest, report, stages
 from tracekit.errors import StoreLockedError
-from tracekit.ingest import FileReport, OutgoingFiles, Source
-from tracekit.output import Output
-from tracekit.remote import RemoteStore, endpoint_of
-from tracekit.store import Database, held_database
 
-Metric = analysis.Metric
+if TYPE_CHECKING:
+    import polars as pl
 
-OUTCOMES = analysis.OUTCOMES
-"""How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""
+    from tracekit.analysis import Metric, QualityAnswer, StragglersAnswer, TailAnswer
+    from tracekit.ingest import FileReport, IngestReport, OutgoingFiles, Source
+    from tracekit.output import Output
+    from tracekit.remote import RemoteStore
+    from tracekit.store import Database
 
 
 class Store:
@@ -41,11 +42,15 @@ class Store:
         `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
         """
+        from tracekit.store import Database, held_database
+
         if (shared := held_database(path)) is not None:
             return _SharedStore(shared)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:
+            from tracekit.remote import RemoteStore, endpoint_of
+
             endpoint = None if path is None else endpoint_of(Path(path))
             if endpoint is None:
                 raise
@@ -57,11 +62,13 @@ class Store:
         """The DuckDB file underneath, for those who extend tracekit."""
         return self._database
 
-    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
         """Read files, directories, glob patterns or `-` (standard input), and bring units up to date.
 
         `progress` is called with bytes done and bytes in total.
         """
+        from tracekit import ingest, stages
+
         return ingest.ingest(self._database, paths, progress=progress, after=stages.update_units)
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
@@ -83,24 +90,34 @@ class Store:
         where: str | None = None,
         baseline: str = "body",
         outcome: str = "ok",
-    ) -> analysis.TailAnswer:
+    ) -> TailAnswer:
         """Which stage made the slow ones slow; see `tracekit.analysis.tail`."""
+        from tracekit import analysis
+
         return analysis.tail(self._database, metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
 
-    def stragglers(self, *, job: str | None = None) -> analysis.StragglersAnswer:
+    def stragglers(self, *, job: str | None = None) -> StragglersAnswer:
         """Which rank made the others wait; see `tracekit.analysis.stragglers`."""
+        from tracekit import analysis
+
         return analysis.stragglers(self._database, job=job)
 
-    def quality(self) -> analysis.QualityAnswer:
+    def quality(self) -> QualityAnswer:
         """What the data can bear; see `tracekit.analysis.quality`."""
+        from tracekit import analysis
+
         return analysis.quality(self._database)
 
     def operations(self, *, trace_id: str) -> pl.DataFrame:
         """The operations of one trace with the time that each owns; see `tracekit.stages.operations`."""
+        from tracekit import stages
+
         return stages.operations(self._database, trace_id=trace_id)
 
     def report(self) -> Output:
         """The whole picture as rows, as an object and as text; see `tracekit.report.report`."""
+        from tracekit import report
+
         return report.report(self._database)
 
     def close(self) -> None:
@@ -134,12 +151,14 @@ class _ServedStore(Store):
         """Raises `StoreLockedError`: the file is open in the server."""
         raise self._held("its tables can only be read with `sql`")
 
-    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
         """Read files here and let the server store them; see `Store.ingest`."""
-        sources = ingest.find(paths)
+        from tracekit.ingest import IngestReport, OutgoingFiles, find
+
+        sources = find(paths)
         files = OutgoingFiles(sum(source.size_bytes for source in sources), progress)
         reports = [self._ingest_file(source, files, is_last=source is sources[-1]) for source in sources]
-        return ingest.IngestReport(files=tuple(reports))
+        return IngestReport(files=tuple(reports))
 
     def _ingest_file(self, source: Source, files: OutgoingFiles, *, is_last: bool) -> FileReport:
         pieces = files.pieces(source)
@@ -154,15 +173,15 @@ class _ServedStore(Store):
         """Rows of a statement that ships with tracekit; see `Store.query`."""
         return self._remote.answer("query", name, **parameters)
 
-    def tail(self, metric: Metric, **options: Any) -> analysis.TailAnswer:
+    def tail(self, metric: Metric, **options: Any) -> TailAnswer:
         """See `Store.tail`."""
         return self._remote.answer("tail", metric, **options)
 
-    def stragglers(self, **options: Any) -> analysis.StragglersAnswer:
+    def stragglers(self, **options: Any) -> StragglersAnswer:
         """See `Store.stragglers`."""
         return self._remote.answer("stragglers", **options)
 
-    def quality(self) -> analysis.QualityAnswer:
+    def quality(self) -> QualityAnswer:
         """See `Store.quality`."""
         return self._remote.answer("quality")
 

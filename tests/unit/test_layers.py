@@ -30,7 +30,7 @@ ALLOWED = {
     "remote": FOUNDATION,
     "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report", "remote"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "report", "api", "store", "receiver", "serving"},
+    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving"},
 }
 
 

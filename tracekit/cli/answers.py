@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import OUTCOMES, Metric, Store
+from tracekit.analysis import OUTCOMES, Metric
+from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
 
 CHECK_FAILED_EXIT_CODE = 3
