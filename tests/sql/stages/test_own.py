@@ -26,7 +26,9 @@ from tracekit.store import Database
         ("my.own.stage", "my.own.stage"),
     ],
 )
-def test_a_stage_is_a_short_word_a_code_or_anything_of_ones_own(database: Database, value: str, stage: str) -> None:
+def test_a_stage_is_a_short_word_a_code_or_anything_of_ones_own(
+    database: Database, value: str, stage: str
+) -> None:
     """Short words stand for codes of the taxonomy; what is unknown is kept as it is."""
     store(database, [Span(1, 0, 100, "work", attributes={"tracekit.stage": value})])
     assert times(database) == {("e2e", stage, "work"): 100}

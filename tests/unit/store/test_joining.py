@@ -24,7 +24,9 @@ DOCUMENTS = st.lists(
             st.integers(1, 3),
             st.sampled_from("xy"),
         ),
-        st.builds(lambda time: metrics(gauge("cpu", point(time, 1), point(time, 2, host="a"))), st.integers(1, 3)),
+        st.builds(
+            lambda time: metrics(gauge("cpu", point(time, 1), point(time, 2, host="a"))), st.integers(1, 3)
+        ),
         st.builds(lambda time: logs({"timeUnixNano": str(time)}), st.integers(1, 3)),
     ),
     min_size=1,
@@ -35,7 +37,9 @@ DOCUMENTS = st.lists(
 def decoded(documents: list[dict[str, object]], *, first: int) -> Batch:
     """Documents that lie 1000 bytes apart in their source, decoded together."""
     numbered = enumerate(documents, start=first)
-    return decode([Document(json.dumps(each).encode(), 1000 * place) for place, each in numbered], encoding="json")
+    return decode(
+        [Document(json.dumps(each).encode(), 1000 * place) for place, each in numbered], encoding="json"
+    )
 
 
 def referred(batch: Batch) -> dict[str, list[dict[str, object]]]:
