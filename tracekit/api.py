@@ -198,4 +198,5 @@ class _ServedStore(Store):
 
     def _held(self, remedy: str) -> StoreLockedError:
         where = self._remote.endpoint
-        return StoreLockedError(f"the store is served by process {where.pid} at {where.url}: {remedy}")
+        told = f"the store is served by process {where.pid} at {where.url}: {remedy}"
+        return StoreLockedError(told, endpoint=where.url, pid=where.pid)

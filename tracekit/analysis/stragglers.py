@@ -154,7 +154,7 @@ def _charged(slow: pl.DataFrame) -> pl.DataFrame:
         _summed(marked.filter("together").with_columns(waited_ns=pl.lit(0, dtype=pl.Int64)), key, place=pl.lit(None)),
     ]
     columns = [*key, "rank", "pipeline_stage", "place", "excess_ns", "waited_ns"]
-    typed = {"rank": slow.schema["rank"], "pipeline_stage": pl.Int64, "place": pl.String}
+    typed: dict[str, Any] = {"rank": slow.schema["rank"], "pipeline_stage": pl.Int64, "place": pl.String}
     return pl.concat([part.cast({name: typed[name] for name in typed}).select(columns) for part in parts])
 
 

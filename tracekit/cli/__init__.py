@@ -14,6 +14,8 @@ import click
 from tracekit.cli.deferred import DeferredCommand
 from tracekit.errors import TracekitError, UsageError
 
+__all__ = ["COMMANDS", "commands", "main"]
+
 USAGE_EXIT_CODE = 2
 
 COMMANDS = (

@@ -87,8 +87,9 @@ def _parsed(body: bytes, request: Request) -> dict[str, Any]:
 
 
 def error_response(error: TracekitError, *, status: int) -> JSONResponse:
-    """An error by its class and message, as `RemoteStore` reads it."""
-    return JSONResponse({"error": type(error).__name__, "message": str(error)}, status_code=status)
+    """An error by its class, message and facts, as `RemoteStore` reads it."""
+    told = {"error": type(error).__name__, "message": str(error), "facts": error.facts}
+    return JSONResponse(told, status_code=status)
 
 
 async def _sql(request: Request, database: Database, asked: dict[str, Any]) -> Response:
