@@ -41,6 +41,10 @@ class Store:
         `read_only` lets other processes read at the same time; the file must exist then. Where
         `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
+
+        >>> Store.open("missing.duckdb", read_only=True)
+        Traceback (most recent call last):
+        tracekit.errors.StoreError: there is no trace store at missing.duckdb; make one with `tracekit ingest ...
         """
         from tracekit.store import Database, held_database
 
@@ -66,6 +70,11 @@ class Store:
         """Read files, directories, glob patterns or `-` (standard input), and bring units up to date.
 
         `progress` is called with bytes done and bytes in total.
+
+        >>> with Store.open(None) as new:
+        ...     report = new.ingest("sample_traces/vllm_gateway")
+        >>> report.spans, report.duplicates, report.rejected, report.is_complete
+        (1134, 0, 0, True)
         """
         from tracekit import ingest, stages
 
@@ -75,11 +84,18 @@ class Store:
         """Rows of a SQL statement; `$name` in the statement is bound to the parameter `name`.
 
         Raises `QueryError` with DuckDB's message.
+
+        >>> store.sql("SELECT count(*) AS steps FROM units WHERE kind = $kind", kind="step").rows()
+        [(352,)]
         """
         return self._database.sql(statement, **parameters)
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
-        """Rows of a statement that ships with tracekit: `queries/<name>.sql`."""
+        """Rows of a statement that ships with tracekit: `queries/<name>.sql`.
+
+        >>> store.query("explore/store_contents")["span_count"].item()
+        4332
+        """
         return self._database.query(name, **parameters)
 
     def tail(
@@ -91,37 +107,66 @@ class Store:
         baseline: str = "body",
         outcome: str = "ok",
     ) -> TailAnswer:
-        """Which stage made the slow ones slow; see `tracekit.analysis.tail`."""
+        """Which stage made the slow ones slow; see `tracekit.analysis.tail`.
+
+        >>> answer = store.tail("ttft", where="attributes['scenario'] = 'overload'",
+        ...                     baseline="attributes['scenario'] = 'steady'")
+        >>> answer.verdict, answer.stages["stage"][0]
+        ('too_few_blocks', 'eng.queue')
+        >>> answer.stages["excess_ns"].sum() == answer.excess_ns
+        True
+        """
         from tracekit import analysis
 
         return analysis.tail(self._database, metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
 
     def stragglers(self, *, job: str | None = None) -> StragglersAnswer:
-        """Which rank made the others wait; see `tracekit.analysis.stragglers`."""
+        """Which rank made the others wait; see `tracekit.analysis.stragglers`.
+
+        >>> answer = store.stragglers()
+        >>> answer.verdict
+        'stragglers'
+        """
         from tracekit import analysis
 
         return analysis.stragglers(self._database, job=job)
 
     def quality(self) -> QualityAnswer:
-        """What the data can bear; see `tracekit.analysis.quality`."""
+        """What the data can bear; see `tracekit.analysis.quality`.
+
+        >>> store.quality().verdict
+        'usable'
+        """
         from tracekit import analysis
 
         return analysis.quality(self._database)
 
     def operations(self, *, trace_id: str) -> pl.DataFrame:
-        """The operations of one trace with the time that each owns; see `tracekit.stages.operations`."""
+        """The operations of one trace with the time that each owns; see `tracekit.stages.operations`.
+
+        >>> trace_id = store.sql("SELECT min(trace_id) FROM units WHERE kind = 'request'").item()
+        >>> store.operations(trace_id=trace_id).is_empty()
+        False
+        """
         from tracekit import stages
 
         return stages.operations(self._database, trace_id=trace_id)
 
     def report(self) -> Output:
-        """The whole picture as rows, as an object and as text; see `tracekit.report.report`."""
+        """The whole picture as rows, as an object and as text; see `tracekit.report.report`.
+
+        >>> print(store.report().text.splitlines()[0])
+        # What is in the store
+        """
         from tracekit import report
 
         return report.report(self._database)
 
     def close(self) -> None:
-        """Close the file. What was ingested is already durable."""
+        """Close the file. What was ingested is already durable.
+
+        >>> Store.open(None).close()
+        """
         self._database.close()
 
     def __enter__(self) -> Store:
