@@ -63,9 +63,7 @@ def measure(spans: int) -> dict[str, float]:
 def measured(given: dict[str, np.ndarray]) -> dict[str, float]:
     """Million spans a second of each part on the given columns."""
     forest = Forest.from_columns(**given)
-    rates = {
-        rule: seconds(lambda rule=rule: partition(forest, rule=rule)) for rule in ("critical", "active_last")
-    }
+    rates = {rule: seconds(lambda rule=rule: partition(forest, rule=rule)) for rule in ("critical", "active_last")}
     result = partition(forest)
     windows = (result.root_start_ns, result.root_end_ns)
     priority = given["tiebreak"].astype(np.int64) % 5

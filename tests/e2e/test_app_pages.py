@@ -108,9 +108,7 @@ def test_every_page_explains_a_missing_store(visit: Visit, tmp_path: Path, page:
     assert "tracekit ingest" in app.error[0].value
 
 
-def test_a_store_of_a_newer_tracekit_is_named_as_such(
-    visit: Visit, tmp_path: Path, sample_store: Path
-) -> None:
+def test_a_store_of_a_newer_tracekit_is_named_as_such(visit: Visit, tmp_path: Path, sample_store: Path) -> None:
     """The file is left alone and the person is told why."""
     newer = tmp_path / "newer.duckdb"
     shutil.copy(sample_store, newer)
@@ -125,9 +123,7 @@ def test_a_store_that_another_process_holds_is_named_as_such(visit: Visit, tmp_p
     """Who holds it, and that a later look may succeed."""
     held = tmp_path / "held.duckdb"
     hold = f"import duckdb; connection = duckdb.connect({str(held)!r}); print('held', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         app = visit("tail.py", store=held)

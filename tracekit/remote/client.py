@@ -36,7 +36,8 @@ class RemoteStore:
         request = {"sql": statement, "parameters": parameters, "row_limit": ROW_LIMIT}
         headers, body = self._ask("/api/sql", request)
         if headers.get(TRUNCATED_HEADER):
-            raise QueryError(f"there are more than {ROW_LIMIT} rows; add LIMIT, or ask when the server is stopped")
+            remedy = "add LIMIT, or ask when the server is stopped"
+            raise QueryError(f"there are more than {ROW_LIMIT} rows; {remedy}", statement=statement)
         return frame_from(body)
 
     def answer(self, name: str, /, *arguments: object, **options: object) -> Any:
@@ -71,7 +72,9 @@ class RemoteStore:
         except (OSError, http.client.HTTPException) as error:
             raise StoreLockedError(
                 f"process {self.endpoint.pid} holds the store and does not answer at {self.endpoint.url} "
-                f"({error}); stop it, then repeat the command"
+                f"({error}); stop it, then repeat the command",
+                endpoint=self.endpoint.url,
+                pid=self.endpoint.pid,
             ) from error
         finally:
             connection.close()
@@ -84,7 +87,7 @@ def _error(status: int, body: bytes) -> TracekitError:
     """The error that the server met, as the class it had there."""
     try:
         told = json.loads(body)
-        kind, message = getattr(errors, told["error"]), told["message"]
+        kind, message, facts = getattr(errors, told["error"]), told["message"], told.get("facts", {})
+        return kind(message, **facts) if issubclass(kind, TracekitError) else StoreError(message)
     except (ValueError, KeyError, TypeError, AttributeError):
         return StoreError(f"the server answered {status}: {body[:200].decode(errors='replace')}")
-    return kind(message) if issubclass(kind, TracekitError) else StoreError(message)

@@ -15,14 +15,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tracekit import queries
-from tracekit.api import QUESTIONS, Store
+from tracekit.api import Store, questions
 from tracekit.errors import QueryError, StoreError, TracekitError, UsageError
 from tracekit.receiver.access import Access
 from tracekit.remote.client import ROW_LIMIT, TRUNCATED_HEADER
 from tracekit.remote.wire import frame_bytes, packed
 from tracekit.store import Database, LimitedRows, read_only_sql
 
-ANSWERS = (*QUESTIONS, "operations", "report")
+ANSWERS = (*questions(), "operations", "report")
 _ARROW_STREAM = "application/vnd.apache.arrow.stream"
 _DEFAULT_ROW_LIMIT = 10_000
 _DEFAULT_TIME_LIMIT_S = 30.0
@@ -87,8 +87,9 @@ def _parsed(body: bytes, request: Request) -> dict[str, Any]:
 
 
 def error_response(error: TracekitError, *, status: int) -> JSONResponse:
-    """An error by its class and message, as `RemoteStore` reads it."""
-    return JSONResponse({"error": type(error).__name__, "message": str(error)}, status_code=status)
+    """An error by its class, message and facts, as `RemoteStore` reads it."""
+    told = {"error": type(error).__name__, "message": str(error), "facts": error.facts}
+    return JSONResponse(told, status_code=status)
 
 
 async def _sql(request: Request, database: Database, asked: dict[str, Any]) -> Response:
@@ -113,7 +114,7 @@ def _stored_answer(name: str) -> Answer:
         arguments, options = asked.get("arguments", []), asked.get("options", {})
         try:
             store = Store(database)
-            asked = partial(store.ask, name) if name in QUESTIONS else getattr(store, name)
+            asked = partial(store.ask, name) if name in questions() else getattr(store, name)
             ask = partial(asked, *arguments, **options)
             found = await asyncio.get_running_loop().run_in_executor(_THREADS, ask)
         except TypeError as error:

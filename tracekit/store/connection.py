@@ -96,17 +96,25 @@ def translated(error: duckdb.Error, path: Path | None) -> StoreError:
     message = str(error)
     where = str(path) if path else "the trace store in memory"
     if "Conflicting lock is held" in message:
-        return StoreLockedError(_locked(message, where))
+        return StoreLockedError(_locked(message, where), path=path, pid=_holder(message))
     if any(sign in message for sign in _OPEN_HERE):
         return StoreLockedError(
             f"{where} is already open in this process in another mode; "
-            "close that one first, or use the Database that is open"
+            "close that one first, or use the Database that is open",
+            path=path,
         )
     if _NEWER_STORAGE in message:
-        return StoreVersionError(f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})")
+        told = f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})"
+        return StoreVersionError(told, path=path)
     if any(sign in message for sign in _FULL):
-        return StoreFullError(f"no room to write {where}: free some space on its disk ({message})")
-    return StoreError(f"{where} cannot be used as a trace store: {message}")
+        return StoreFullError(f"no room to write {where}: free some space on its disk ({message})", path=path)
+    return StoreError(f"{where} cannot be used as a trace store: {message}", path=path)
+
+
+def _holder(message: str) -> int | None:
+    """The process that holds a file, where DuckDB names it."""
+    named = re.search(r"\(PID (\d+)\)", message)
+    return None if named is None else int(named[1])
 
 
 def _locked(message: str, where: str) -> str:

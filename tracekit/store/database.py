@@ -123,7 +123,7 @@ class Database:
             try:
                 return frame(cursor.sql(unterminated(statement), params=parameters or None))
             except duckdb.Error as error:
-                raise QueryError(str(error)) from error
+                raise QueryError(str(error), statement=statement) from error
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
@@ -185,7 +185,7 @@ class Database:
             if found is not None:
                 schema.check_version(found, where=where)
             if self.read_only:
-                raise StoreError(f"{where} is empty or of an older tracekit; open it once for writing")
+                raise StoreError(f"{where} is empty or of an older tracekit; open it once for writing", path=self.path)
             if found is None:
                 schema.create(cursor)
             else:
@@ -198,11 +198,12 @@ def _check_location(path: Path | None, *, read_only: bool, create: bool) -> None
             raise UsageError("a store in memory is empty when it is opened: open it for writing")
         return
     if path.is_dir():
-        raise StoreError(f"{path} is a folder; name the file of a trace store")
+        raise StoreError(f"{path} is a folder; name the file of a trace store", path=path)
     if (read_only or not create) and not path.exists():
-        raise StoreError(f"there is no trace store at {path}; make one with `tracekit ingest PATH --db {path}`")
+        remedy = f"make one with `tracekit ingest PATH --db {path}`"
+        raise StoreError(f"there is no trace store at {path}; {remedy}", path=path)
     if not path.parent.is_dir():
-        raise StoreError(f"the folder {path.parent} does not exist; make it first")
+        raise StoreError(f"the folder {path.parent} does not exist; make it first", path=path)
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -50,7 +50,7 @@ def read_only_sql(
         except duckdb.InterruptException as error:
             raise QueryError(f"the query took longer than {time_limit_s:g} s and was stopped; ask for less") from error
         except duckdb.Error as error:
-            raise QueryError(str(error)) from error
+            raise QueryError(str(error), statement=statement) from error
     return LimitedRows(frame=rows.head(row_limit), truncated=rows.height > row_limit)
 
 
@@ -58,7 +58,7 @@ def _check_is_one_select(statement: str) -> None:
     kinds = [parsed.type for parsed in duckdb.extract_statements(statement)]
     if kinds != [duckdb.StatementType.SELECT]:
         found = ", ".join(kind.name for kind in kinds) or "nothing"
-        raise QueryError(f"one SELECT statement is allowed here, this is: {found}")
+        raise QueryError(f"one SELECT statement is allowed here, this is: {found}", statement=statement)
 
 
 @contextmanager

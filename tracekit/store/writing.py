@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.records import Batch
+from tracekit.schema import exchanged
 from tracekit.store.columns import as_uuid, numbered, numbers, replaced
 from tracekit.store.dedup_cache import DedupCache
 from tracekit.store.known_numbers import KnownNumbers
@@ -22,6 +23,7 @@ from tracekit.store.statements import run
 _STORED = 1
 
 
+@exchanged("reject")
 @dataclass(frozen=True, slots=True)
 class Reject:
     """Records of one reason: not stored (`rejected`), or stored with something set aside (`note`)."""
@@ -35,6 +37,7 @@ class Reject:
     document_row: int | None = None
 
 
+@exchanged("write_counts")
 @dataclass(frozen=True, slots=True)
 class WriteCounts:
     """What became of the records of one or more batches; `rejects` has a row a document and reason."""

@@ -199,9 +199,7 @@ def test_a_timeline_says_the_exact_length_where_a_browser_would_round() -> None:
 def test_waiting_is_drawn_as_waiting() -> None:
     """A rank that waits for another one does not look like one that works."""
     work = SEGMENTS.with_columns(pl.lit("step.compute").alias("stage"), pl.lit(0).alias("row"))
-    chart = charts.timeline(
-        BARS, pl.concat([SEGMENTS, work.select(SEGMENTS.columns).cast(SEGMENTS.schema)])
-    ).to_dict()
+    chart = charts.timeline(BARS, pl.concat([SEGMENTS, work.select(SEGMENTS.columns).cast(SEGMENTS.schema)])).to_dict()
     owned = chart["layer"][1]
     rows = chart["datasets"][owned["data"]["name"]]
     assert [(row["stage"], row["is_waiting"]) for row in rows] == [

@@ -67,8 +67,7 @@ class Answer:
 def solve(given: list[Row], rule: str, tolerance: Fraction) -> Answer:
     """Clean one trace and paint all its trees."""
     rows = [
-        Row(r.start, max(r.start, r.end), r.parent, r.tiebreak, r.missing_id, r.blocking, r.waits_for)
-        for r in given
+        Row(r.start, max(r.start, r.end), r.parent, r.tiebreak, r.missing_id, r.blocking, r.waits_for) for r in given
     ]
     counts = {"negative_duration_count": sum(r.end < r.start for r in given)}
     parent = [row.parent for row in rows]
@@ -126,9 +125,7 @@ def adopt_orphans(rows: list[Row], parent: list[int], root: int, counts: dict[st
         group = [row for row in orphans if rows[row].missing_id == missing_id]
         for row in group:
             parent[row] = len(rows)
-        hull = Row(
-            min(rows[row].start for row in group), max(rows[row].end for row in group), root, missing_id
-        )
+        hull = Row(min(rows[row].start for row in group), max(rows[row].end for row in group), root, missing_id)
         rows.append(hull)
         parent.append(root)
     return missing_ids
@@ -148,9 +145,7 @@ def paint(
     if row == tree.root:
         tree.owner = dict.fromkeys(range(*clipped), row)
     children = [child for child in range(len(rows)) if parent[child] == row]
-    inside = {
-        child: (max(rows[child].start, clipped[0]), min(rows[child].end, clipped[1])) for child in children
-    }
+    inside = {child: (max(rows[child].start, clipped[0]), min(rows[child].end, clipped[1])) for child in children}
     able = {child: interval for child, interval in inside.items() if interval[0] < interval[1]}
     handed = [instant for instant, owner in tree.owner.items() if owner == row]
     for instant in handed:

@@ -37,8 +37,7 @@ def assert_agrees(result: Partition, key: int, answer: Answer) -> None:
             if end > start:
                 assert (result.clipped_start_ns[row], result.clipped_end_ns[row]) == (start, end)
     assert [
-        int(result.missing_parent_id[row - result.given_rows])
-        for row in rows[len(rows) - len(answer.missing_ids) :]
+        int(result.missing_parent_id[row - result.given_rows]) for row in rows[len(rows) - len(answer.missing_ids) :]
     ] == (answer.missing_ids)
     for name, expected in answer.counts.items():
         assert int(getattr(result.defects, name)[key]) == expected, name
@@ -90,9 +89,7 @@ def test_a_family_of_many_children_agrees(rule: str, tolerance: float) -> None:
     random = np.random.default_rng(23)
     for _ in range(10):
         starts = random.integers(0, 180, 60).tolist()
-        children = [
-            Row(start, start + int(random.integers(0, 40)), 0, at + 1) for at, start in enumerate(starts)
-        ]
+        children = [Row(start, start + int(random.integers(0, 40)), 0, at + 1) for at, start in enumerate(starts)]
         trace = [Row(0, 200, -1, 0), *children]
         answer = solve(trace, rule, Fraction(str(tolerance)))
         result = partition(forest_of([trace]), rule=rule, overlap_tolerance=tolerance)

@@ -33,9 +33,7 @@ def test_columns_that_cannot_be_are_refused(column: dict[str, list], message: st
         two_rows(**column)
 
 
-@pytest.mark.parametrize(
-    "options", [{"rule": "shortest"}, {"overlap_tolerance": 1.0}, {"overlap_tolerance": -0.1}]
-)
+@pytest.mark.parametrize("options", [{"rule": "shortest"}, {"overlap_tolerance": 1.0}, {"overlap_tolerance": -0.1}])
 def test_unknown_rules_and_tolerances_are_refused(options: dict[str, object]) -> None:
     """A tolerance of one or more would let a sibling finish before it started."""
     with pytest.raises(UsageError, match=r"use 'critical'|give at least 0"):

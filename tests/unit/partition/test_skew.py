@@ -114,9 +114,7 @@ def test_calls_that_contradict_each_other_get_the_middle_and_a_flag() -> None:
 
 def test_calls_longer_on_the_server_bound_nothing() -> None:
     """The client gave up waiting; such calls are counted, not used."""
-    skew = estimate_skew(
-        calls(0, server_ns=14 * MS, end_ns=calls(0).end_ns + np.tile([0, 0, 9 * MS, 0], 200))
-    )
+    skew = estimate_skew(calls(0, server_ns=14 * MS, end_ns=calls(0).end_ns + np.tile([0, 0, 9 * MS, 0], 200)))
     assert skew.unbounded_call_count == 200
     assert len(skew.shift_ns) == 0
 

@@ -157,9 +157,7 @@ def test_a_query_that_takes_too_long_is_stopped(database: Database) -> None:
 
 def test_parameters_are_bound_and_not_part_of_the_statement(database: Database) -> None:
     """A value cannot become SQL."""
-    rows = read_only_sql(
-        database, "SELECT $text AS text", parameters={"text": "x'; DROP TABLE base.spans; --"}
-    )
+    rows = read_only_sql(database, "SELECT $text AS text", parameters={"text": "x'; DROP TABLE base.spans; --"})
     assert rows.frame.item() == "x'; DROP TABLE base.spans; --"
 
 
@@ -169,9 +167,7 @@ def test_a_reader_sees_what_a_writer_committed_and_no_more(database: Database) -
     with database.transaction() as cursor:
         cursor.execute("INSERT INTO base.built_through VALUES (1)")
         reader = threading.Thread(
-            target=lambda: seen.append(
-                read_only_sql(database, "SELECT count(*) FROM base.built_through").frame.item()
-            )
+            target=lambda: seen.append(read_only_sql(database, "SELECT count(*) FROM base.built_through").frame.item())
         )
         reader.start()
         reader.join()
