@@ -37,34 +37,8 @@ ALLOWED = {
     "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving"},
 }
 
-# Imports past a room's front door that are still there; each that goes must leave this list, too.
-DEEP_IMPORTS = {
-    "analysis: tracekit.otlp.reasons.ADVICE",
-    "analysis: tracekit.otlp.reasons.Reason",
-    "cli: tracekit.serving.app_settings.app_settings",
-    "ingest: tracekit.otlp.framing.Chunk",
-    "ingest: tracekit.otlp.framing.documents",
-    "ingest: tracekit.store.writing.decoder_rejects",
-    "receiver: tracekit.otlp.batch.Batch",
-    "receiver: tracekit.otlp.reasons.DOCUMENT_FAULTS",
-    "receiver: tracekit.otlp.reasons.Reason",
-    "receiver: tracekit.store.writing.decoder_rejects",
-    "report: tracekit.analysis.durations.duration_text",
-    "report: tracekit.analysis.measured.Metric",
-    "report: tracekit.analysis.stragglers.culprit_text",
-    "serving: tracekit.receiver.access.Access",
-    "serving: tracekit.receiver.access.is_loopback",
-    "serving: tracekit.remote.client.FILE_MEDIA_TYPE",
-    "serving: tracekit.remote.client.ROW_LIMIT",
-    "serving: tracekit.remote.client.TRUNCATED_HEADER",
-    "serving: tracekit.remote.wire.frame_bytes",
-    "serving: tracekit.remote.wire.packed",
-    "stages: tracekit.partition.arrays.Array",
-    "store: tracekit.otlp.object_keys.object_keys",
-}
-
-# A module of a room that outsiders may name, beside the room itself.
-ROOMS_WITHIN = {"tracekit.records.attribute_keys.attribute_keys"}
+# Modules that outsiders may name beside their room: code that numba compiles into other code.
+DOORS = {"kernels.hash_table", "kernels.unaligned", "records.attribute_keys"}
 
 
 def imported_names(path: Path) -> set[str]:
