@@ -17,7 +17,7 @@ from tracekit.store import Database
 NAMES = [name for topic in ("tail", "quality", "stragglers") for name in queries.names(topic)]
 VALUES: dict[str, object] = {
     "metric": "ttft", "unit_kind": "request", "depends_on": ["input_tokens"], "windows": None, "outcome": "ok",
-    "class_limit": 2, "stages": ["eng.queue"], "limit": 1,
+    "class_limit": 2, "rare_share": 0.5, "stages": ["eng.queue"], "limit": 1,
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
     "jobs": ["job"], "minimum_count": 8, "spread_share": 0.1,

@@ -24,7 +24,7 @@ from tracekit.analysis.selection import Selection
 from tracekit.analysis.stragglers import CLEAR_SHARE, LOST_SHARE, MINIMUM_STEPS, StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
-from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_stages
+from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_calls, slower_stages
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
@@ -72,6 +72,7 @@ __all__ = [
     "question_named",
     "questions",
     "registered",
+    "slower_calls",
     "slower_stages",
     "stragglers",
     "tail",

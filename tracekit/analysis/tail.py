@@ -17,6 +17,7 @@ from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.load import load_frame
 from tracekit.analysis.measured import MeasuredUnits, band, clock_resolution_ns
+from tracekit.analysis.rare_calls import rare_call_frame
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
@@ -150,6 +151,7 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "classes": split.class_frame(comparison, by_class, mix),
         "size": size_frame(comparison, operations),
         "load": load_frame(comparison),
+        "rare_calls": rare_call_frame(comparison),
         "levels": split.level_frame(comparison),
         "differences": differences,
         "attributes_set_aside": set_aside,

@@ -11,6 +11,7 @@ from tracekit.analysis.answer import BaseAnswer, registered
 from tracekit.analysis.differences import DIFFERENCE_SCHEMA
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.load import LOAD_SCHEMA
+from tracekit.analysis.rare_calls import RARE_CALL_SCHEMA
 from tracekit.analysis.size import SIZE_SCHEMA
 from tracekit.analysis.split import CAUSE_SCHEMA, CLASS_SCHEMA, LEVEL_SCHEMA, OPERATION_SCHEMA, STAGE_SCHEMA
 from tracekit.schema import TailVerdict
@@ -58,6 +59,7 @@ class TailAnswer(BaseAnswer):
     classes: mix and rate by class of unit; rows sum to the excess.
     size: more tokens or more time a token, by window.
     load: with a baseline selection, the work that arrived each second on both sides.
+    rare_calls: with a baseline selection, stages that few units have, by their time per call in all units that enter.
     levels: with a baseline selection, the same split between the middles and between all units.
     differences: attribute values that are more frequent in the tail than in the middle of the selection; of requests
         also the hosts that served them, by service (`host of SERVICE`).
@@ -75,6 +77,7 @@ class TailAnswer(BaseAnswer):
         "classes": CLASS_SCHEMA,
         "size": SIZE_SCHEMA,
         "load": LOAD_SCHEMA,
+        "rare_calls": RARE_CALL_SCHEMA,
         "levels": LEVEL_SCHEMA,
         "differences": DIFFERENCE_SCHEMA,
         "exemplars": EXEMPLAR_SCHEMA,
@@ -112,6 +115,7 @@ class TailAnswer(BaseAnswer):
     classes: pl.DataFrame
     size: pl.DataFrame
     load: pl.DataFrame
+    rare_calls: pl.DataFrame
     levels: pl.DataFrame
     differences: pl.DataFrame
     attributes_set_aside: list[str]

@@ -87,6 +87,12 @@ def slower_stages(answer: TailAnswer) -> pl.DataFrame:
     return certain_stages(answer).filter(pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns)
 
 
+def slower_calls(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `rare_calls` whose calls are longer beyond chance, and by enough for the mean unit to matter."""
+    matters = pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns
+    return answer.rare_calls.filter(pl.col("is_slower") & matters)
+
+
 def larger_work(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `size` with more tokens in the tail than in the baseline."""
     return answer.size.filter(pl.col("tail_tokens") > pl.col("baseline_tokens"))
@@ -95,7 +101,7 @@ def larger_work(answer: TailAnswer) -> pl.DataFrame:
 def _of_chance(answer: TailAnswer) -> TailVerdict:
     """Stages are tested together with their sum, so that one of them may be certain where the sum is not."""
     if not len(slower_stages(answer)):
-        return "no_excess"
+        return "stage_slower" if len(slower_calls(answer)) else "no_excess"
     return "load_or_slowness" if is_load(answer) else "stage_slower"
 
 

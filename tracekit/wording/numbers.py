@@ -63,3 +63,8 @@ def count_text(count: int) -> str:
         if count >= size:
             return f"{count / size:.3g} {name}"
     return f"{count:,}"
+
+
+def chance_text(probability: float) -> str:
+    """A small probability with two digits: `0.56%`; `less than 0.01%` below that."""
+    return "less than 0.01%" if probability < 0.0001 else f"{probability:.2%}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
@@ -15,11 +16,12 @@ from tracekit.analysis import (
     is_mix,
     lacks_counterparts,
     larger_work,
+    slower_calls,
     slower_stages,
     words_for,
 )
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
-from tracekit.wording.numbers import difference_text, duration_text
+from tracekit.wording.numbers import chance_text, difference_text, duration_text
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NAMED_STAGES = 3
@@ -142,6 +144,8 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
         sentences.append(_load_sentence(answer))
     if verdict == "excess_spread":
         sentences.append("No single stage stands out from chance.")
+    if len(slower_calls(answer)):
+        sentences.append(_rare_calls_sentence(answer))
     if answer.shortage is not None:
         sentences.append(_shortage_sentence(answer))
     return " ".join(sentences)
@@ -149,8 +153,26 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
 
 def _slower_sentence(answer: TailAnswer) -> str:
     slower = slower_stages(answer).head(_NAMED_STAGES)
+    if slower.is_empty():
+        return f"As a whole that is within what chance makes, but not call by call. {_rare_calls_sentence(answer)}"
     named = ", ".join(f"{stage} {difference_text(ns)}" for stage, ns in slower.select("stage", "excess_ns").iter_rows())
     return f"As a whole that is within what chance makes, but not in single stages: {named}."
+
+
+def _rare_calls_sentence(answer: TailAnswer) -> str:
+    """Stages that few units have and whose every call takes longer, with how sure that is."""
+    calls = slower_calls(answer).head(_NAMED_STAGES)
+    return " ".join(_rare_call(row, answer) for row in calls.iter_rows(named=True))
+
+
+def _rare_call(row: dict[str, Any], answer: TailAnswer) -> str:
+    few, before = row["selection_units"], row["baseline_units"]
+    each, each_before = duration_text(row["selection_per_call_ns"]), duration_text(row["baseline_per_call_ns"])
+    return (
+        f"A call of {row['stage']} takes {each} where it took {each_before}: few {answer.unit}s make one "
+        f"({few:,} of {answer.count:,}, {before:,} of {answer.baseline_selection_count:,} in the baseline), "
+        f"and chance orders these {few + before:,} so in {chance_text(row['adjusted_p'])} of cases."
+    )
 
 
 def _load_sentence(answer: TailAnswer) -> str:
