@@ -19,14 +19,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-<<<<<<< HEAD
 from tests.accuracy.root_cause import rank_services
-from tracekit.partition import PARENT_MISSING, PARENTLESS, Forest, edge_rows, partition, self_ns
-=======
 from tests.unit.partition.exclusive_time import self_ns
-from tracekit.analysis.root_cause import rank_services
 from tracekit.partition import PARENT_MISSING, PARENTLESS, Forest, partition
->>>>>>> stages
 
 LATENCY_FAULTS = ["network_delay", "cpu_contention", "cpu_consumed"]
 DEEPEST_RANK = 5

@@ -5,6 +5,7 @@ anywhere. `partition` does the work on a `Forest`; `owned_segments` reads its re
 `priority_sweep` divides windows among operations by priority instead of by parentage.
 """
 
+from tracekit.partition.arrays import Array
 from tracekit.partition.forest import NO_WAIT, PARENT_MISSING, PARENTLESS, UNKNOWN_HOST, Forest
 from tracekit.partition.placement import partition
 from tracekit.partition.result import Defects, Partition
@@ -18,6 +19,7 @@ __all__ = [
     "PARENTLESS",
     "PARENT_MISSING",
     "UNKNOWN_HOST",
+    "Array",
     "Defects",
     "Forest",
     "OwnedSegments",

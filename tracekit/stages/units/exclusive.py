@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.kernels import kernel
-from tracekit.partition import Partition, owned_segments
-from tracekit.partition.arrays import Array
+from tracekit.partition import Array, Partition, owned_segments
 from tracekit.stages.units.operations import Parts
 
 WINDOWS = 3

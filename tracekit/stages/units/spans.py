@@ -9,8 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.kernels import kernel
-from tracekit.partition import PARENT_MISSING, PARENTLESS
-from tracekit.partition.arrays import Array
+from tracekit.partition import PARENT_MISSING, PARENTLESS, Array
 
 _LARGEST_SPREAD = 8
 _INSERTION_SORTED = 32

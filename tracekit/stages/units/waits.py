@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.kernels import kernel
-from tracekit.partition.arrays import Array
+from tracekit.partition import Array
 
 NO_UNIT = -1
 OUTSIDE = -1
