@@ -28,6 +28,7 @@ from tracekit.records.schemas import (
     SPANS,
     Signal,
 )
+from tracekit.records.selecting import RECORD_TABLES, selected
 
 __all__ = [
     "ADVICE",
@@ -39,6 +40,7 @@ __all__ = [
     "METRIC_POINTS",
     "METRIC_STREAMS",
     "METRIC_SUMMARIES",
+    "RECORD_TABLES",
     "REJECTS",
     "RESOURCES",
     "SCHEMAS",
@@ -58,4 +60,5 @@ __all__ = [
     "empty_table",
     "joined",
     "recognised",
+    "selected",
 ]

@@ -38,6 +38,9 @@ class Reason(IntEnum):
     # Faults of a file's framing, found before anything is decoded.
     PARTIAL_FIRST_LINE = 25
     UNREADABLE_COMPRESSION = 26
+    # Further notes and faults, in the order in which they were added.
+    LOG_ID_INVALID = 27
+    REFUSED_BY_STORE = 28
 
     @property
     def word(self) -> str:
@@ -67,15 +70,17 @@ ADVICE: dict[Reason, str] = {
     Reason.INVALID_UTF8: "a string is not UTF-8; send bytes as bytesValue",
     Reason.TRACE_ID_INVALID: "traceId must be 16 bytes and not all zero",
     Reason.SPAN_ID_INVALID: "spanId must be 8 bytes and not all zero",
-    Reason.PARENT_SPAN_ID_INVALID: "parentSpanId must be empty or 8 bytes",
+    Reason.PARENT_SPAN_ID_INVALID: "parentSpanId must be empty or 8 bytes; the span was kept as a root",
     Reason.TIME_ZERO: "the time is 0 or missing; set it to nanoseconds since 1970",
     Reason.TIME_OUT_OF_RANGE: "the time does not fit 63 bits of nanoseconds; check its unit",
     Reason.POINT_WITHOUT_VALUE: "a data point needs asInt or asDouble, or the flag for no recorded value",
     Reason.HISTOGRAM_SHAPE: "there must be one more bucket count than bounds, or neither",
     Reason.DUPLICATE_ATTRIBUTE_KEY: "a key occurs twice in one attribute list; the first value was kept",
     Reason.TEMPORALITY_UNSPECIFIED: "the aggregation temporality is unspecified; rates cannot be computed",
-    Reason.LINK_ID_INVALID: "a link's ids have the wrong length; the link was set aside",
-    Reason.EXEMPLAR_ID_INVALID: "an exemplar's ids have the wrong length; the exemplar was set aside",
+    Reason.LINK_ID_INVALID: "a link needs a trace id and a span id that are not all zero; the link was set aside",
+    Reason.EXEMPLAR_ID_INVALID: "an exemplar's id is no id; the exemplar was kept without it",
+    Reason.LOG_ID_INVALID: "a log record's id is no id; the record was kept without it",
+    Reason.REFUSED_BY_STORE: "the store does not take the record; report it with the message",
     Reason.PARTIAL_FIRST_LINE: "the file starts in the middle of a document; the rest was read",
     Reason.UNREADABLE_COMPRESSION: "the compressed data is damaged or cut; what came before it was read",
 }

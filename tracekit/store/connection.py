@@ -91,6 +91,22 @@ def store_errors(path: Path | None) -> Iterator[None]:
         raise translated(error, path) from error
 
 
+_REFUSALS = (
+    duckdb.ConstraintException,
+    duckdb.ConversionException,
+    duckdb.OutOfRangeException,
+    duckdb.InvalidInputException,
+    duckdb.TypeMismatchException,
+    duckdb.InvalidTypeException,
+)
+"""Faults of the rows that were to be stored; nothing is wrong with the file."""
+
+
+def is_refusal(error: StoreError) -> bool:
+    """Whether a statement failed because of the data in it, not because of the store."""
+    return isinstance(error.__cause__, _REFUSALS)
+
+
 def translated(error: duckdb.Error, path: Path | None) -> StoreError:
     """The `StoreError` that a DuckDB error on the store at `path` amounts to."""
     message = str(error)

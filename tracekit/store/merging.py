@@ -98,8 +98,15 @@ def merge_batches(parts: Sequence[SortedBatch]) -> MergedBatch:
 
 def _services(attributes: pa.Array) -> list[str]:
     """The service that each resource names, as JSON text, and behind them what stands for no attributes."""
-    named = [json.loads(text).get("service.name") for text in attributes.to_pylist()]
-    return [json.dumps(name) for name in [*named, None]]
+    return [json.dumps(name) for name in [*map(_service, attributes.to_pylist()), None]]
+
+
+def _service(attributes: str) -> object:
+    try:
+        found = json.loads(attributes)
+    except (ValueError, RecursionError):
+        return None  # no JSON: the store refuses the resource, and says so
+    return found.get("service.name") if isinstance(found, dict) else None
 
 
 def _order(services: NDArray[np.int64], traces: NDArray[np.uint64]) -> NDArray[np.int64] | None:

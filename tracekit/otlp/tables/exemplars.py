@@ -39,11 +39,10 @@ class Exemplars:
         held = self.held_by(point)
         of_kept = held[points.is_kept[self.parents[held]]]
         self._note(of_kept, documents)
-        good = of_kept[~self.is_wrong[of_kept]]
-        points_of_good = self.parents[good]
-        stream_rows = np.cumsum(points.is_kept)[points_of_good] - 1 + first_stream
-        time_ns = self.reading.rows.number(f"{point}.time_unix_nano")[points_of_good]
-        taken = self.columns.take(pa.array(good))
+        points_of_kept = self.parents[of_kept]
+        stream_rows = np.cumsum(points.is_kept)[points_of_kept] - 1 + first_stream
+        time_ns = self.reading.rows.number(f"{point}.time_unix_nano")[points_of_kept]
+        taken = self.columns.take(pa.array(of_kept))
         head = [columns.numbers(stream_rows, pa.int64()), columns.numbers(time_ns, pa.int64())]
         return pa.table([*head, *taken.columns], schema=EXEMPLARS)
 

@@ -9,7 +9,6 @@ from tracekit.otlp.rejects import Verdict
 from tracekit.otlp.tables import columns
 from tracekit.otlp.tables.containers import Containers
 from tracekit.otlp.tables.reading import Reading, kept_rows
-from tracekit.otlp.wire.fields import CODE
 from tracekit.records import LOGS, Reason
 
 
@@ -38,6 +37,8 @@ def log_tables(reading: Reading, around: Containers, *, first_resource: int, fir
     reading.log.add_verdict("logs", verdict, documents)
     for field, counts in (("LogRecord.attributes", repeated), ("LogRecord.body", repeated_in_body)):
         reading.note_repeated("logs", field, np.where(verdict.is_kept, counts, 0), documents)
+    for field, size_bytes in (("LogRecord.trace_id", 16), ("LogRecord.span_id", 8)):
+        reading.note_wrong_size("logs", field, Reason.LOG_ID_INVALID, verdict, documents, size_bytes=size_bytes)
     table = pa.table([found[name] for name in LOGS.names], schema=LOGS)
     return {"logs": kept_rows(table, verdict.is_kept)}
 
@@ -47,10 +48,6 @@ def _times_and_ids(reading: Reading, verdict: Verdict) -> dict[str, pa.Array]:
     observed_ns = reading.time("LogRecord.observed_time_unix_nano", verdict, needed=False)
     trace_id = reading.ids("LogRecord.trace_id", size_bytes=16)
     span_id = reading.ids("LogRecord.span_id", size_bytes=8)
-    for field, size_bytes, reason in (
-        ("LogRecord.trace_id", 16, Reason.TRACE_ID_INVALID), ("LogRecord.span_id", 8, Reason.SPAN_ID_INVALID),
-    ):  # fmt: skip
-        verdict.reject(reading.has_wrong_size(field, size_bytes=size_bytes), reason, CODE[field])
     return {
         "time_ns": columns.numbers(time_ns, pa.int64(), is_valid=time_ns != 0),
         "observed_time_ns": columns.numbers(observed_ns, pa.int64(), is_valid=observed_ns != 0),

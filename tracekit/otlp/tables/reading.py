@@ -136,6 +136,16 @@ class Reading:
         size = self.rows.size(field)
         return (size > 0) & (size != size_bytes)
 
+    def note_wrong_size(
+        self, signal: str, field: str, reason: Reason, verdict: Verdict, documents: np.ndarray, *, size_bytes: int = 8
+    ) -> None:
+        """Notes the ids of kept records that are no ids and were left out; `documents` is per row."""
+        rows = np.flatnonzero(self.has_wrong_size(field, size_bytes=size_bytes) & verdict.is_kept)
+        self.log.add(
+            signal, reason, kind="note", documents=documents[rows], positions=verdict.position[rows],
+            codes=np.full(len(rows), CODE[field]),
+        )  # fmt: skip
+
     def note_repeated(self, signal: str, field: str, repeated: np.ndarray, documents: np.ndarray) -> None:
         """Notes the attributes that were set aside because their key came again; all arrays are per row."""
         rows = np.flatnonzero(repeated)

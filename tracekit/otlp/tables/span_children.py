@@ -81,7 +81,7 @@ def events(reading: Reading) -> Children:
 
 
 def links(reading: Reading) -> Children:
-    """The links of all spans; one whose ids have a wrong length is set aside."""
+    """The links of all spans; one that leads nowhere, without both ids, is set aside."""
     verdict = reading.open_verdict("Link")
     if len(verdict.reason) == 0:
         return _none(reading, "Link", SPAN_LINKS, verdict)
@@ -89,15 +89,14 @@ def links(reading: Reading) -> Children:
     span_id = reading.ids("Link.span_id", size_bytes=8)
     attributes, repeated = reading.attributes("Link.attributes", verdict)
     found = {
-        "linked_trace_id": columns.trace_ids(trace_id, is_valid=~columns.is_zero(trace_id)),
-        "linked_span_id": columns.span_ids(span_id, is_valid=~columns.is_zero(span_id)),
+        "linked_trace_id": columns.trace_ids(trace_id),
+        "linked_span_id": columns.span_ids(span_id),
         "trace_state": reading.text("Link.trace_state", verdict),
         "flags": reading.small("Link.flags", pa.uint32(), verdict),
         "attributes": attributes,
         "dropped_attributes_count": reading.small("Link.dropped_attributes_count", pa.uint32(), verdict),
     }
-    is_wrong = reading.has_wrong_size("Link.trace_id", size_bytes=16)
-    is_wrong |= reading.has_wrong_size("Link.span_id", size_bytes=8)
+    is_wrong = columns.is_zero(trace_id) | columns.is_zero(span_id)
     return Children(reading, "Link", SPAN_LINKS, found, verdict, repeated, is_wrong)
 
 

@@ -43,6 +43,7 @@ def trace_tables(reading: Reading, around: Containers, *, first_resource: int, f
     reading.note_repeated("traces", "Span.attributes", repeated, documents)
     for each in children.values():
         each.write_notes(verdict, documents)
+    reading.note_wrong_size("traces", "Span.parent_span_id", Reason.PARENT_SPAN_ID_INVALID, verdict, documents)
     spans = pa.table([found[name] for name in SPANS.names], schema=SPANS)
     tables = {name: each.table(verdict) for name, each in children.items()}
     keys = _span_keys(reading, attributes, kinds[resources], first_of_kind + first_resource)
@@ -80,8 +81,6 @@ def _identity(reading: Reading, verdict: Verdict) -> dict[str, pa.Array]:
     parent_id = reading.ids("Span.parent_span_id", size_bytes=8)
     verdict.reject(columns.is_zero(trace_id), Reason.TRACE_ID_INVALID, CODE["Span.trace_id"])
     verdict.reject(columns.is_zero(span_id), Reason.SPAN_ID_INVALID, CODE["Span.span_id"])
-    wrong_parent = reading.has_wrong_size("Span.parent_span_id", size_bytes=8)
-    verdict.reject(wrong_parent, Reason.PARENT_SPAN_ID_INVALID, CODE["Span.parent_span_id"])
     return {
         "trace_id": columns.trace_ids(trace_id),
         "span_id": columns.span_ids(span_id),

@@ -34,6 +34,7 @@ _WIRE_TYPE_OF_KIND = {
     FIXED32: 5,
 }  # fmt: skip
 _HEX_IDS = {"trace_id", "span_id", "parent_span_id"}
+_OWN_IDS = {"Span.trace_id", "Span.span_id"}
 _ROOTS = (TracesData, MetricsData, LogsData)
 _UNITS = {"Span", "Metric", "LogRecord"}
 _NEST = {"array_value", "kvlist_value"}
@@ -62,6 +63,7 @@ FIELD = np.dtype(
             np.int8,
         ),  # 1 container (document, resource, scope), 2 unit (span, metric, log record), 0 others
         ("header_code", np.int16),  # for a container: code of its resource or scope, 0 for others
+        ("optional_id", np.bool_),  # an id without which its record is stored all the same
         ("signal", np.int8),  # for a field of a root: number of the signal, -1 for others
         ("evidence", np.int8),  # number of the signal whose every unit has the field, -1 for others
     ]
@@ -224,7 +226,7 @@ def _field(code: int) -> tuple[int, ...]:
     child, record, member = _BUILT.children[code], _BUILT.records[code], _BUILT.members[code]
     return (
         kind, wire_type, child, record, _BUILT.repeats[code], member, _is_marked(code), nest,
-        _role(code), _header_code(code), _signal(code), evidence,
+        _role(code), _header_code(code), kind == HEX_ID and NAMES[code] not in _OWN_IDS, _signal(code), evidence,
     )  # fmt: skip
 
 

@@ -59,6 +59,9 @@ def put_scalar(
         if after < 0:
             return at, after, spare
         value, aux, problem = _from_token(buffer, position, after - position, kind)
+    if problem and plan.fields[code].optional_id:
+        # One byte is no id either, and is told as what it is: the record does not hang on it.
+        value, aux, problem = position, 1, 0
     if problem:
         return emit_fault(events, at, row, position, problem, code), after, spare
     return emit(events, at, code, row, value, aux), after, spare
