@@ -1,14 +1,15 @@
 """tracekit: which stage made the slow ones slow, from OpenTelemetry data, exactly.
 
-    import tracekit as tk
+import tracekit as tk
 
-    store = tk.open("run.duckdb")
-    store.ingest("traces.jsonl")
-    print(store.tail("ttft").stages)
+store = tk.open("run.duckdb")
+store.ingest("traces.jsonl")
+print(store.tail("ttft").stages)
 """
 
 from tracekit.api import Store
 from tracekit.errors import (
+    BusyError,
     InsufficientDataError,
     QueryError,
     StoreError,
@@ -23,6 +24,7 @@ from tracekit.errors import (
 open = Store.open
 
 __all__ = [
+    "BusyError",
     "InsufficientDataError",
     "QueryError",
     "Store",

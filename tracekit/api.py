@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -15,9 +16,11 @@ from tracekit.errors import StoreLockedError
 from tracekit.ingest import FileReport, OutgoingFiles, Source
 from tracekit.output import Output
 from tracekit.remote import RemoteStore, endpoint_of
-from tracekit.store import Database, held_database
+from tracekit.store import Database, HeldStore, held_store, looked_up
 
 Metric = analysis.Metric
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 OUTCOMES = analysis.OUTCOMES
 """How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""
@@ -41,8 +44,8 @@ class Store:
         `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
         """
-        if (shared := held_database(path)) is not None:
-            return _SharedStore(shared)
+        if (held := held_store(path)) is not None:
+            return _SharedStore(held)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:
@@ -67,8 +70,11 @@ class Store:
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """Rows of a SQL statement; `$name` in the statement is bound to the parameter `name`.
 
+        A store that was opened to read takes what only looks: SELECT, SHOW, DESCRIBE, EXPLAIN, PIVOT.
         Raises `QueryError` with DuckDB's message.
         """
+        if self._database.read_only:
+            return looked_up(self._database, statement, parameters)
         return self._database.sql(statement, **parameters)
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
@@ -116,8 +122,41 @@ class Store:
         self.close()
 
 
+def _within_limits(
+    question: Callable[Concatenate[Store, Asked], Answer],
+) -> Callable[Concatenate[_SharedStore, Asked], Answer]:
+    """The question, asked as everybody asks a server: in its turn, for a while, with so much memory."""
+
+    @wraps(question)
+    def ask(store: _SharedStore, *arguments: Asked.args, **options: Asked.kwargs) -> Answer:
+        answer: Answer = store._held.ask(lambda database: question(Store(database), *arguments, **options))
+        return answer
+
+    return ask
+
+
 class _SharedStore(Store):
     """A store that this process serves; closing it leaves it open for the server."""
+
+    def __init__(self, held: HeldStore) -> None:
+        self._held = held
+
+    @property
+    def database(self) -> Database:
+        """Raises `StoreLockedError`: only the server writes."""
+        raise StoreLockedError("the store is served by this process: its tables can only be read with `sql`")
+
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
+        """Raises `StoreLockedError`: only the server writes."""
+        return ingest.ingest(self.database, paths, progress=progress)
+
+    sql = _within_limits(Store.sql)
+    query = _within_limits(Store.query)
+    tail = _within_limits(Store.tail)
+    stragglers = _within_limits(Store.stragglers)
+    quality = _within_limits(Store.quality)
+    operations = _within_limits(Store.operations)
+    report = _within_limits(Store.report)
 
     def close(self) -> None:
         """Do nothing: the server closes the file when it stops."""

@@ -1,11 +1,11 @@
 """The trace store: one DuckDB file that is opened, written, read and brought up to date here."""
 
 from tracekit.store.database import Database
-from tracekit.store.held import held_database, holding
+from tracekit.store.held import HeldStore, held_store, holding
 from tracekit.store.ingests import IngestWriter
 from tracekit.store.preparing import ClusteredBatch, PreparedBatch, clustered, prepared
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
-from tracekit.store.read_only import LimitedRows, read_only_sql
+from tracekit.store.read_only import LimitedRows, WatchedDatabase, looked_up, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
 from tracekit.store.writing import Reject, WriteCounts, write_batch
 
@@ -13,15 +13,18 @@ __all__ = [
     "SCHEMA_VERSION",
     "ClusteredBatch",
     "Database",
+    "HeldStore",
     "IngestWriter",
     "LimitedRows",
     "PreparedBatch",
     "PruneReport",
     "Reject",
+    "WatchedDatabase",
     "WriteCounts",
     "clustered",
-    "held_database",
+    "held_store",
     "holding",
+    "looked_up",
     "prepared",
     "prune",
     "read_only_sql",

@@ -40,6 +40,7 @@ _FULL = (
     f"errno {errno.ENOSPC}",
 )
 _OPEN_HERE = ("different configuration", "Unique file handle conflict")
+_BROKEN_LOG = "replaying WAL"
 _NEWER_STORAGE = "Trying to read a database file with version number"
 
 
@@ -104,9 +105,19 @@ def translated(error: duckdb.Error, path: Path | None) -> StoreError:
         )
     if _NEWER_STORAGE in message:
         return StoreVersionError(f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})")
+    if _BROKEN_LOG in message and path is not None:
+        return StoreError(_log_not_readable(path, message))
     if any(sign in message for sign in _FULL):
         return StoreFullError(f"no room to write {where}: free some space on its disk ({message})")
     return StoreError(f"{where} cannot be used as a trace store: {message}")
+
+
+def _log_not_readable(path: Path, message: str) -> str:
+    log = path.with_name(path.name + ".wal")
+    return (
+        f"the log {log} cannot be read to its end ({message}); copy {path} and {log} to a safe place, then save what "
+        f"is in the file itself with `mv {log} {log}.broken`, and send again what came since"
+    )
 
 
 def _locked(message: str, where: str) -> str:
