@@ -7,7 +7,9 @@ store.ingest("traces.jsonl")
 print(store.tail("ttft").stages)
 """
 
-from tracekit.api import Store
+import importlib
+import typing
+
 from tracekit.errors import (
     BusyError,
     InsufficientDataError,
@@ -21,7 +23,10 @@ from tracekit.errors import (
     UsageError,
 )
 
-open = Store.open
+if typing.TYPE_CHECKING:
+    from tracekit.api import Store
+
+    open = Store.open
 
 __all__ = [
     "BusyError",
@@ -37,3 +42,12 @@ __all__ = [
     "UsageError",
     "open",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    # What the store needs takes most of a second to import; the command must mind signals before that.
+    if name not in ("Store", "open"):
+        raise AttributeError(f"module 'tracekit' has no attribute {name!r}")
+    store = importlib.import_module("tracekit.api").Store
+    found = globals()[name] = store if name == "Store" else store.open
+    return found

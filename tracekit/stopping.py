@@ -69,6 +69,12 @@ def stopping_by_signals() -> Iterator[Stopping]:
             signal.signal(number, handler)
 
 
+def exit_on_signals() -> None:
+    """End the process with 0 when a signal comes: nothing is open yet."""
+    for number in _SIGNALS:
+        signal.signal(number, lambda number, frame: exit_now())
+
+
 def exit_now() -> None:
     """End the process with 0, whatever other threads still do."""
     logging.shutdown()
@@ -80,7 +86,5 @@ def exit_now() -> None:
 
 def _end_late() -> None:
     threading.Event().wait(_LONGEST_S)
-    _log.warning(
-        "not all ended within %g s; what was acknowledged is stored, the next start does the rest", _LONGEST_S
-    )
+    _log.warning("not all ended within %g s; what was acknowledged is stored, the next start does the rest", _LONGEST_S)
     exit_now()

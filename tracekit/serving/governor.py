@@ -44,11 +44,11 @@ class AskingLimits:
     """Questions that wait for their turn; more are refused."""
     wait_s: float = 45.0
     """Longest wait for a turn."""
-    turn_s: float = 30.0
+    turn_s: float = 15.0
     """While others wait, a question may run so long."""
     time_s: float = 300.0
     """Longest time of one question, its wait not counted."""
-    process_bytes: int = 1792 << 20
+    process_bytes: int = 1280 << 20
     """Memory of the whole process above which a question that made it grow is stopped; receiving alone stays below."""
     growth_bytes: int = 128 << 20
     """What the process may grow by since a question began in any case."""
