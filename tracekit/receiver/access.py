@@ -63,5 +63,6 @@ def _own_names() -> frozenset[str]:
 
 def _without_port(host: str) -> str:
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        address, bracket, _ = host[1:].partition("]")
+        return address if bracket else ""
     return host.partition(":")[0]

@@ -108,16 +108,17 @@ class Committer:
                     if self._is_open_after(error):
                         continue
                 if fault is Fault.DATA and self._is_open_after(error):
-                    return self._one_by_one(group, error)
+                    return self._apart(group, error)
                 return self._not_stored(group, error)
             self._counters.add_written(written)
             return written.outcomes
         raise AssertionError("the last try has no other way out")
 
-    def _one_by_one(self, group: Sequence[Export], error: Exception) -> Sequence[Outcome]:
+    def _apart(self, group: Sequence[Export], error: Exception) -> Sequence[Outcome]:
         """The answers of a group that cannot be written as one: what one request trips costs only that request."""
         if len(group) > 1:
-            return [outcome for export in group for outcome in self._written([export])]
+            half = len(group) // 2
+            return [*self._written(group[:half]), *self._written(group[half:])]
         _log.warning("a request of %d bytes is refused by the store", len(group[0].payload), exc_info=error)
         try:
             written = set_aside(self._store.database, group[0], error)

@@ -96,7 +96,9 @@ def _is_own(origin: str, host: str) -> bool:
         return False
 
 
-class _BodyRefusedError(Exception):
+class _BodyRefusedError(BaseException):
+    """Comes through whatever the application makes of errors."""
+
     def __init__(self, refused: Refused) -> None:
         super().__init__(refused.message)
         self.refused = refused

@@ -54,10 +54,13 @@ def spooled_rows(
     """
     file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES, dir=_folder(database))  # noqa: SIM115
     try:
-        with closing(database.cursor()) as cursor, only_looking(cursor, statement, parameters) as relation:
+        with (
+            closing(database.cursor()) as cursor,
+            only_looking(cursor, statement, parameters) as relation,
             # A result that is not read to its end keeps the cursor from all else.
-            with batches(relation, row_limit=row_limit + 1) as reader:
-                truncated = _written(question, reader, file, row_limit=row_limit, most_bytes=most_bytes)
+            batches(relation, row_limit=row_limit + 1) as reader,
+        ):
+            truncated = _written(question, reader, file, row_limit=row_limit, most_bytes=most_bytes)
     except BaseException as error:
         file.close()
         if isinstance(error, OSError):
