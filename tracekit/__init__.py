@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tracekit.errors import (
+    BusyError,
     InsufficientDataError,
     QueryError,
     StoreError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "BusyError",
     "Evidence",
     "Finding",
     "InsufficientDataError",

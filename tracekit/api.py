@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tracekit.errors import StoreLockedError
 from tracekit.schema import OUTCOMES
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from tracekit.output import Output
     from tracekit.remote import RemoteStore
     from tracekit.schema import Metric
-    from tracekit.store import Database
+    from tracekit.store import Database, HeldStore
+
+Asked = ParamSpec("Asked")
+Replied = TypeVar("Replied")
 
 
 def questions() -> tuple[str, ...]:
@@ -59,10 +63,10 @@ class Store:
         Traceback (most recent call last):
         tracekit.errors.StoreError: there is no trace store at missing.duckdb; make one with `tracekit ingest ...
         """
-        from tracekit.store import Database, held_database
+        from tracekit.store import Database, held_store
 
-        if (shared := held_database(path)) is not None:
-            return _SharedStore(shared)
+        if (held := held_store(path)) is not None:
+            return _SharedStore(held)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:
@@ -96,11 +100,16 @@ class Store:
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """Rows of a SQL statement; `$name` in the statement is bound to the parameter `name`.
 
+        A store that was opened to read takes what only looks: SELECT, SHOW, DESCRIBE, EXPLAIN, PIVOT.
         Raises `QueryError` with DuckDB's message.
 
         >>> store.sql("SELECT count(*) AS steps FROM units WHERE kind = $kind", kind="step").rows()
         [(352,)]
         """
+        if self._database.read_only:
+            from tracekit.store import looked_up
+
+            return looked_up(self._database, statement, parameters)
         return self._database.sql(statement, **parameters)
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
@@ -201,8 +210,41 @@ class Store:
         self.close()
 
 
+def _within_limits(
+    question: Callable[Concatenate[Store, Asked], Replied],
+) -> Callable[Concatenate[_SharedStore, Asked], Replied]:
+    """The question, asked as everybody asks a server: in its turn, for a while, with so much memory."""
+
+    @wraps(question)
+    def ask(store: _SharedStore, *arguments: Asked.args, **options: Asked.kwargs) -> Replied:
+        answer: Replied = store._held.ask(lambda database: question(Store(database), *arguments, **options))
+        return answer
+
+    return ask
+
+
 class _SharedStore(Store):
     """A store that this process serves; closing it leaves it open for the server."""
+
+    def __init__(self, held: HeldStore) -> None:
+        self._held = held
+
+    @property
+    def database(self) -> Database:
+        """Raises `StoreLockedError`: only the server writes."""
+        raise StoreLockedError("the store is served by this process: its tables can only be read with `sql`")
+
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
+        """Raises `StoreLockedError`: only the server writes."""
+        from tracekit import ingest
+
+        return ingest.ingest(self.database, paths, progress=progress)
+
+    sql = _within_limits(Store.sql)
+    query = _within_limits(Store.query)
+    ask = _within_limits(Store.ask)
+    operations = _within_limits(Store.operations)
+    report = _within_limits(Store.report)
 
     def close(self) -> None:
         """Do nothing: the server closes the file when it stops."""

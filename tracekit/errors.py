@@ -3,6 +3,7 @@
     TracekitError
     ├── UsageError             the question or its options do not make sense
     ├── QueryError             a SQL statement that DuckDB refuses
+    ├── BusyError              a server that answers as much as it may; asking later helps
     ├── UnknownFormatError     a file that is none of the known formats
     ├── StoreError             the trace store cannot be used
     │   ├── StoreLockedError   another process holds the file
@@ -54,6 +55,10 @@ class QueryError(TracekitError):
     def __init__(self, message: str, *, statement: str | None = None) -> None:
         super().__init__(message)
         self.statement = statement
+
+
+class BusyError(TracekitError):
+    """A server that answers as many questions as it may; asking later helps."""
 
 
 class UnknownFormatError(TracekitError, ValueError):

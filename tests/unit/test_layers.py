@@ -12,9 +12,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 # What each part may import from tracekit, beside itself.
-FOUNDATION = {"errors", "kernels", "queries", "schema"}
+FOUNDATION = {"errors", "kernels", "queries", "schema", "stopping"}
 ALLOWED = {
     "errors": set(),
+    "stopping": set(),
     "kernels": set(),
     "queries": set(),
     "schema": {"errors"},

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from tracekit.errors import TracekitError
 from tracekit.schema import exchanged_name, exchanged_type
@@ -67,6 +68,11 @@ def frame_bytes(frame: pl.DataFrame) -> bytes:
 def frame_from(stream: bytes) -> pl.DataFrame:
     """The frame of an Arrow stream."""
     return pl.read_ipc_stream(io.BytesIO(stream))
+
+
+def rows_from(stream: bytes) -> pl.DataFrame:
+    """The rows of an Arrow stream as DuckDB writes it, in the types that it gives polars where it runs here."""
+    return pl.DataFrame(pl.from_arrow(pa.ipc.open_stream(stream).read_all()))
 
 
 def _dataclass(name: str) -> Any:

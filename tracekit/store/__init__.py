@@ -1,27 +1,30 @@
 """The trace store: one DuckDB file that is opened, written, read and brought up to date here."""
 
 from tracekit.store.database import Database
-from tracekit.store.held import held_database, holding
+from tracekit.store.held import HeldStore, held_store, holding
 from tracekit.store.ingests import IngestWriter
 from tracekit.store.merging import MergedBatch, SortedBatch, merge_batches, sort_by_service
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
-from tracekit.store.read_only import LimitedRows, read_only_sql
+from tracekit.store.read_only import LimitedRows, WatchedDatabase, looked_up, read_only_sql
 from tracekit.store.schema import SCHEMA_VERSION
 from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
 __all__ = [
     "SCHEMA_VERSION",
     "Database",
+    "HeldStore",
     "IngestWriter",
     "LimitedRows",
     "MergedBatch",
     "PruneReport",
     "Reject",
     "SortedBatch",
+    "WatchedDatabase",
     "WriteCounts",
     "decoder_rejects",
-    "held_database",
+    "held_store",
     "holding",
+    "looked_up",
     "merge_batches",
     "prune",
     "read_only_sql",

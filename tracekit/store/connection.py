@@ -40,6 +40,7 @@ _FULL = (
     f"errno {errno.ENOSPC}",
 )
 _OPEN_HERE = ("different configuration", "Unique file handle conflict")
+_BROKEN_LOG = "replaying WAL"
 _NEWER_STORAGE = "Trying to read a database file with version number"
 
 
@@ -122,6 +123,8 @@ def translated(error: duckdb.Error, path: Path | None) -> StoreError:
     if _NEWER_STORAGE in message:
         told = f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})"
         return StoreVersionError(told, path=path)
+    if _BROKEN_LOG in message and path is not None:
+        return StoreError(_log_not_readable(path, message), path=path)
     if any(sign in message for sign in _FULL):
         return StoreFullError(f"no room to write {where}: free some space on its disk ({message})", path=path)
     return StoreError(f"{where} cannot be used as a trace store: {message}", path=path)
@@ -131,6 +134,14 @@ def _holder(message: str) -> int | None:
     """The process that holds a file, where DuckDB names it."""
     named = re.search(r"\(PID (\d+)\)", message)
     return None if named is None else int(named[1])
+
+
+def _log_not_readable(path: Path, message: str) -> str:
+    log = path.with_name(path.name + ".wal")
+    return (
+        f"the log {log} cannot be read to its end ({message}); copy {path} and {log} to a safe place, then save what "
+        f"is in the file itself with `mv {log} {log}.broken`, and send again what came since"
+    )
 
 
 def _locked(message: str, where: str) -> str:

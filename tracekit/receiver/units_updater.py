@@ -25,7 +25,7 @@ _RENEW_AFTER_ROWS = 1_000_000
 _IDLE_S = 30.0
 
 
-class UnitsFollower:
+class UnitsUpdater:
     """A thread that brings units up to date after what was committed, the more at once the more comes.
 
     An update costs much less for many spans at once than for few at a time. So where commits follow each
@@ -48,7 +48,7 @@ class UnitsFollower:
         return 0.0 if oldest_at is None else time.monotonic() - oldest_at
 
     def start(self) -> None:
-        """Start following; what is in the store already is brought up to date first."""
+        """Start updating; what is in the store already is brought up to date first."""
         self.notice()
         self._thread.start()
 
