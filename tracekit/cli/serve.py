@@ -62,8 +62,7 @@ def serve(
     """
     # They take most of a second to import, and only this command needs them.
     from tracekit import serving
-    from tracekit.receiver import ReceiverSettings
-    from tracekit.receiver.tls import Certificate
+    from tracekit.receiver import Certificate, ReceiverSettings
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     receiver = ReceiverSettings(

@@ -26,8 +26,7 @@ from tracekit.receiver.self_metrics import SelfMetrics
 from tracekit.receiver.tls import Certificate
 from tracekit.receiver.units_updater import UnitsUpdater
 from tracekit.receiver.warm_up import warm_up
-from tracekit.store import Database, stored_bytes
-from tracekit.store.read_only import spill_folder
+from tracekit.store import Database, spill_folder, stored_bytes
 
 
 @dataclass(frozen=True, slots=True)

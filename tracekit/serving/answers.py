@@ -18,9 +18,8 @@ from starlette.routing import BaseRoute, Route
 from tracekit import queries
 from tracekit.api import Store, questions
 from tracekit.errors import BusyError, QueryError, StoreError, TracekitError, UsageError
-from tracekit.receiver.access import Access
-from tracekit.remote.client import ROW_LIMIT, TRUNCATED_HEADER
-from tracekit.remote.wire import packed
+from tracekit.receiver import Access
+from tracekit.remote import ROW_LIMIT, TRUNCATED_HEADER, packed
 from tracekit.serving.governor import Governor, Question
 from tracekit.serving.spooled import spooled_rows
 from tracekit.store import Database

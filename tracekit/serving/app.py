@@ -18,10 +18,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tracekit.queries import folder
-from tracekit.receiver import ReceiverSettings
-from tracekit.receiver.access import Access
-from tracekit.receiver.guard import Guard
-from tracekit.receiver.http_server import http_server, listener
+from tracekit.receiver import Access, Guard, ReceiverSettings, http_server, listener
 from tracekit.serving.app_settings import app_settings
 
 _COOKIE = "tracekit_token"

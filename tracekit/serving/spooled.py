@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from tracekit.errors import QueryError
 from tracekit.serving.governor import Question
-from tracekit.store import Database
-from tracekit.store.read_only import batches, only_looking, spill_folder
+from tracekit.store import Database, batches, only_looking, spill_folder
 
 _IN_MEMORY_BYTES = 4 << 20
 _PIECE_BYTES = 1 << 18

@@ -14,9 +14,8 @@ from starlette.routing import BaseRoute, Route
 
 from tracekit.errors import StoreError, TracekitError, UsageError
 from tracekit.ingest import FileReport, IncomingSource, ingest_sources
-from tracekit.receiver.access import Access
-from tracekit.remote.client import FILE_MEDIA_TYPE
-from tracekit.remote.wire import packed
+from tracekit.receiver import Access
+from tracekit.remote import FILE_MEDIA_TYPE, packed
 from tracekit.serving.answers import error_response
 from tracekit.stages import update_units
 from tracekit.store import Database

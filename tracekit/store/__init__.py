@@ -5,7 +5,7 @@ from tracekit.store.held import HeldStore, held_store, holding
 from tracekit.store.ingests import IngestWriter
 from tracekit.store.merging import MergedBatch, SortedBatch, merge_batches, sort_by_service
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
-from tracekit.store.read_only import LimitedRows, WatchedDatabase, looked_up, read_only_sql
+from tracekit.store.read_only import LimitedRows, batches, looked_up, only_looking, read_only_sql, spill_folder
 from tracekit.store.schema import SCHEMA_VERSION
 from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
@@ -21,15 +21,18 @@ __all__ = [
     "SortedBatch",
     "WatchedDatabase",
     "WriteCounts",
+    "batches",
     "decoder_rejects",
     "held_store",
     "holding",
     "looked_up",
     "merge_batches",
+    "only_looking",
     "prune",
     "read_only_sql",
     "rewrite",
     "sort_by_service",
+    "spill_folder",
     "stored_bytes",
     "used_bytes",
     "write_batch",

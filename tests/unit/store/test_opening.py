@@ -259,3 +259,9 @@ def test_sql_that_duckdb_refuses_says_why() -> None:
     """The user sees DuckDB's own words."""
     with Database.open(None) as database, pytest.raises(QueryError, match="nonsense"):
         database.sql("SELECT nonsense FROM spans")
+
+
+def test_each_version_has_one_migration() -> None:
+    """Two files of one version would hide each other."""
+    versions = [path.name[:3] for path in (queries.folder("queries") / "schema" / "migrations").glob("*.sql")]
+    assert sorted(versions) == [f"{version:03}" for version in range(2, SCHEMA_VERSION + 1)]

@@ -1,2 +1,0 @@
--- Views of the ranks and steps of training jobs; no table changes.
-SELECT 1;
