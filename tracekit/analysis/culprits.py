@@ -11,7 +11,7 @@ RUN_SHARE = 0.02
 """... or this share of the time of the steps that it was slow in, however long the job is."""
 
 HICCUP_SHARE = 0.05
-"""Fewer than `PERSISTENT_STEPS` slow steps are chance or a hiccup, and named only if they lost this share of the job."""
+"""Fewer than `PERSISTENT_STEPS` slow steps are a hiccup, and named only if they lost this share of the job."""
 
 PERSISTENT_STEPS = 3
 """Slow steps from which on a rank is slow and not unlucky, ..."""
@@ -37,7 +37,7 @@ CHARGED_SCHEMA = {
     "waited_ns": pl.Int64,
     "step_wall_ns": pl.Int64,
 }
-"""Slow steps with what they cost: `place` is what was slow as one, a host or a pipeline stage or else the rank; null for
+"""Slow steps with what they cost. `place` is what was slow as one: a host or a pipeline stage, else the rank; null for
 all ranks together. `step_wall_ns` is the time of all ranks in the step."""
 
 _WHO = ["job_id", "attempt", "place", "rank", "pipeline_stage", "stage"]
@@ -48,12 +48,12 @@ def charged(slow: pl.DataFrame, ranks: pl.DataFrame, waits: pl.DataFrame) -> pl.
     """Slow steps by who is named for them, with the waiting of the others (CHARGED_SCHEMA).
 
     slow: rows of `slow_ranks.slow_times`. ranks: a row a rank and step: `job_id`, `attempt`, `step`, `rank`, `role`,
-    `host` (null where unknown), `step_ns`. waits: `job_id`, `attempt`, `step`, `rank`, `waited_ns`, the waiting of others
-    for the rank while it worked.
+    `host` (null where unknown), `step_ns`. waits: `job_id`, `attempt`, `step`, `rank`, `waited_ns`, the waiting of
+    others for the rank while it worked.
 
-    All ranks that are slow in the same step are slow together, and who held whom is not known: their waiting is charged
-    to nobody. Else a wait is charged to the slow stages of the rank that was waited for in proportion to their excess, at
-    most what the excess can have held up: itself once for each other rank.
+    All ranks that are slow in the same step are slow together, and who held whom is not known: their waiting is
+    charged to nobody. Else a wait is charged to the slow stages of the rank that was waited for in proportion to
+    their excess, at most what the excess can have held up: itself once for each other rank.
     """
     placed = _placed(slow, ranks)
     together = placed.filter("is_together").group_by(*_STEP, "stage").agg(own_ns=pl.col("excess_ns").sum())

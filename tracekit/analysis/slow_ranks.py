@@ -1,8 +1,9 @@
 """Where a rank's own work took longer than that of its peers, at every length of time from a step to the whole job.
 
-The reference of a rank in a step is the larger of what its role usually takes (over ranks and steps) and what its role
-took in that very step, both medians. So what strikes all ranks alike makes none of them slow, and a rank that is slow in
-every step stands out as clearly as one that is slow in a few. A role is a pipeline coordinate: its ranks do the same work.
+The reference of a rank in a step is the larger of what its role usually takes (over ranks and steps) and what its
+role took in that very step, both medians. So what strikes all ranks alike makes none of them slow, and a rank that is
+slow in every step stands out as clearly as one that is slow in a few. A role is a pipeline coordinate: its ranks do
+the same work.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _RELATIVE_FLOOR = 0.002
 _FLOOR_NS = 20_000.0
 # Fewer ranks of a role tell nothing about how much its accelerators differ.
 _ENOUGH_PEERS = 4
-# A count is beyond chance from so many standard deviations of a Poisson number, and three steps, above the expected one.
+# A count is beyond chance from so many standard deviations of a Poisson number, and three, above the expected one.
 _COUNT_DEVIATIONS = 5.0
 _RARE = 0.002
 
@@ -111,7 +112,11 @@ def _excess(grid: _Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # Where all of a role take longer, they differ by more, too.
     stretch = np.fmax(of_step / np.maximum(usual, 1.0)[:, None], 1.0)[grid.role]
     beside = (grid.own_ns - np.fmax(of_step[grid.role], usual[grid.role, None])) / stretch
-    noise = np.array([_typical_deviation(grid.own_ns[rows] - of_step[role]) for role, rows in enumerate(members)])
+    size = np.array([len(rows) for rows in members])
+    # A median of few holds much of each of them: what is left of a rank beside it varies less than the rank does.
+    noise = (1 + 1 / size) * [
+        _typical_deviation(grid.own_ns[rows] - of_step[role]) for role, rows in enumerate(members)
+    ]
     differ = _differences(beside, members, usual)
     floor = np.maximum(_FLOOR_NS, _RELATIVE_FLOOR * usual)
     noise, differ = np.maximum(noise, floor), np.maximum(differ, floor)
@@ -130,10 +135,11 @@ def slow_steps(excess_ns: NDArray[np.float64], noise_ns: float, differ_ns: float
 
     `noise_ns` is the standard deviation of a typical rank from step to step, `differ_ns` that of constant differences
     between ranks. Runs of one, two, four, … steps up to all are looked at, the shortest first, and what a shorter one
-    explains does not lift a longer one. A single value counts in longer runs at most with what a single slow step needs.
+    explains does not lift a longer one.
     """
     deviation_ns = float(np.hypot(noise_ns, differ_ns))
     known = ~np.isnan(excess_ns)
+    # One very fast step must not hide slow ones beside it.
     left = np.where(known, np.clip(excess_ns, -STEP_DEVIATIONS * deviation_ns, None), 0)
     is_slow = known & (left > STEP_DEVIATIONS * deviation_ns)
     is_slow |= _far_too_many(left, known, is_slow, deviation_ns)
@@ -194,18 +200,20 @@ def _differences(
 ) -> NDArray[np.float64]:
     """The robust standard deviation of constant differences between the ranks of each role.
 
-    A role of few ranks takes the one of the job, in proportion to its usual time.
+    At least that of the job, in proportion to the role's usual time: a role of few ranks says little.
     """
     level = _lower_median(beside, axis=1)
     relative = np.concatenate([level[rows] / max(usual[role], 1.0) for role, rows in enumerate(members)])
-    pooled = _spread(relative) * usual
-    own = np.array([_spread(level[rows]) for rows in members])
-    return np.where([len(rows) >= _ENOUGH_PEERS for rows in members], own, pooled)
+    own = np.array([_spread(level[rows]) if len(rows) >= _ENOUGH_PEERS else 0.0 for rows in members])
+    return np.maximum(own, _spread(relative) * usual)
 
 
 def _spread(values: NDArray[np.float64]) -> float:
+    """The robust standard deviation of a few values; the fewer, the larger it may really be."""
     known = values[~np.isnan(values)]
-    return _MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known)))) if len(known) else 0.0
+    if not len(known):
+        return 0.0
+    return (1 + 2 / len(known)) * _MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known))))
 
 
 def _named(excess_ns: NDArray[np.float64], who: pl.DataFrame, steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
