@@ -15,12 +15,20 @@ from tracekit.errors import StoreLockedError
 from tracekit.ingest import FileReport, OutgoingFiles, Source
 from tracekit.output import Output
 from tracekit.remote import RemoteStore, endpoint_of
-from tracekit.store import Database, held_database
+from tracekit.schema import OUTCOMES, Metric, exchanged
+from tracekit.store import Database, Reject, WriteCounts, held_database
 
-Metric = analysis.Metric
+QUESTIONS = analysis.questions()
+"""What `Store.ask` can be asked, here and through a server."""
 
-OUTCOMES = analysis.OUTCOMES
-"""How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""
+# What a server tells of files that were sent to it.
+for _name, _kind in {
+    "ingest_report": ingest.IngestReport,
+    "file_report": FileReport,
+    "write_counts": WriteCounts,
+    "reject": Reject,
+}.items():
+    exchanged(_name)(_kind)
 
 
 class Store:
@@ -75,6 +83,13 @@ class Store:
         """Rows of a statement that ships with tracekit: `queries/<name>.sql`."""
         return self._database.query(name, **parameters)
 
+    def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
+        """The answer to a question by its name, one of `QUESTIONS`; see `tracekit.analysis.answer`.
+
+        Raises `UsageError` where there is none of this name.
+        """
+        return analysis.question_named(question)(self._database, *arguments, **options)
+
     def tail(
         self,
         metric: Metric,
@@ -82,18 +97,23 @@ class Store:
         quantile: float | None = None,
         where: str | None = None,
         baseline: str = "body",
-        outcome: str = "ok",
+        outcome: str = OUTCOMES[0],
     ) -> analysis.TailAnswer:
         """Which stage made the slow ones slow; see `tracekit.analysis.tail`."""
-        return analysis.tail(self._database, metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
+        answer: analysis.TailAnswer = self.ask(
+            "tail", metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome
+        )
+        return answer
 
     def stragglers(self, *, job: str | None = None) -> analysis.StragglersAnswer:
         """Which rank made the others wait; see `tracekit.analysis.stragglers`."""
-        return analysis.stragglers(self._database, job=job)
+        answer: analysis.StragglersAnswer = self.ask("stragglers", job=job)
+        return answer
 
     def quality(self) -> analysis.QualityAnswer:
         """What the data can bear; see `tracekit.analysis.quality`."""
-        return analysis.quality(self._database)
+        answer: analysis.QualityAnswer = self.ask("quality")
+        return answer
 
     def operations(self, *, trace_id: str) -> pl.DataFrame:
         """The operations of one trace with the time that each owns; see `tracekit.stages.operations`."""
@@ -154,17 +174,9 @@ class _ServedStore(Store):
         """Rows of a statement that ships with tracekit; see `Store.query`."""
         return self._remote.answer("query", name, **parameters)
 
-    def tail(self, metric: Metric, **options: Any) -> analysis.TailAnswer:
-        """See `Store.tail`."""
-        return self._remote.answer("tail", metric, **options)
-
-    def stragglers(self, **options: Any) -> analysis.StragglersAnswer:
-        """See `Store.stragglers`."""
-        return self._remote.answer("stragglers", **options)
-
-    def quality(self) -> analysis.QualityAnswer:
-        """See `Store.quality`."""
-        return self._remote.answer("quality")
+    def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
+        """See `Store.ask`."""
+        return self._remote.answer(question, *arguments, **options)
 
     def operations(self, *, trace_id: str) -> pl.DataFrame:
         """See `Store.operations`."""

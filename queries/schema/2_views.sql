@@ -183,3 +183,67 @@ SELECT * FROM base.unit_stages;
 
 CREATE OR REPLACE VIEW step_waits AS
 SELECT * FROM base.step_waits;
+
+CREATE OR REPLACE VIEW training_ranks AS
+SELECT
+    coalesce(job_id, '') AS job_id,
+    coalesce(attempt, -1) AS attempt,
+    rank,
+    any_value(host_name ORDER BY resource_id) AS host_name,
+    any_value(attributes['tracekit.parallel.pp']::VARCHAR ORDER BY resource_id) AS role,
+    any_value(TRY_CAST(attributes['tracekit.parallel.pp'] AS BIGINT) ORDER BY resource_id) AS pipeline_stage
+FROM base.resources
+WHERE rank IS NOT NULL
+GROUP BY ALL;
+
+CREATE OR REPLACE VIEW training_worlds AS
+SELECT
+    coalesce(job_id, '') AS job_id,
+    coalesce(attempt, -1) AS attempt,
+    max(world_size) AS world_size
+FROM base.resources
+WHERE world_size IS NOT NULL
+GROUP BY ALL;
+
+CREATE OR REPLACE VIEW training_steps AS
+WITH
+parts AS (
+    SELECT
+        unit_id,
+        coalesce(job_id, '') AS job_id,
+        coalesce(attempt, -1) AS attempt,
+        step,
+        rank,
+        start_ns,
+        end_ns,
+        outcome
+    FROM base.units
+    WHERE kind = 'step'
+)
+SELECT
+    unit_id,
+    job_id,
+    attempt,
+    step,
+    rank,
+    start_ns,
+    end_ns,
+    step = min(step) OVER (PARTITION BY job_id, attempt) AS is_warm_up,
+    bool_and(outcome = 'ok') OVER (PARTITION BY job_id, attempt, step) AS is_ok
+FROM parts;
+
+CREATE OR REPLACE VIEW looked_at_steps AS
+SELECT
+    training_steps.unit_id,
+    training_steps.job_id,
+    training_steps.attempt,
+    training_steps.step,
+    training_steps.rank,
+    training_steps.start_ns,
+    training_steps.end_ns,
+    training_ranks.host_name,
+    coalesce(training_ranks.role, '') AS role,
+    training_ranks.pipeline_stage
+FROM training_steps
+LEFT JOIN training_ranks USING (job_id, attempt, rank)
+WHERE training_steps.is_ok AND NOT training_steps.is_warm_up;

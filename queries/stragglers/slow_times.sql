@@ -28,36 +28,21 @@
 --   stage_rank_count: those of them in the pipeline stage.
 --   waited_ns: waiting time of the other ranks that was charged to this rank in this step, in nanoseconds.
 WITH
-roles AS (
-    SELECT
-        job_id,
-        attempt,
-        rank,
-        any_value(attributes['tracekit.parallel.pp']::VARCHAR ORDER BY resource_id) AS role,
-        any_value(host_name ORDER BY resource_id) AS host
-    FROM base.resources
-    WHERE job_id IS NOT NULL AND rank IS NOT NULL
-    GROUP BY ALL
-),
 steps AS (
     SELECT
-        units.unit_id,
-        coalesce(units.job_id, '') AS job_id,
-        coalesce(units.attempt, -1) AS attempt,
-        units.step,
-        units.rank,
-        coalesce(roles.role, '') AS role,
-        roles.host,
-        units.end_ns - units.start_ns AS step_ns,
-        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step) AS rank_count,
-        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step, roles.host) AS host_rank_count,
-        count(*) OVER (PARTITION BY units.job_id, units.attempt, units.step, roles.role) AS stage_rank_count
-    FROM base.units
-    LEFT JOIN roles USING (job_id, attempt, rank)
-    WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
-    QUALIFY
-        units.step > min(units.step) OVER (PARTITION BY units.job_id, units.attempt)
-        AND bool_and(units.outcome = 'ok') OVER (PARTITION BY units.job_id, units.attempt, units.step)
+        unit_id,
+        job_id,
+        attempt,
+        step,
+        rank,
+        role,
+        host_name AS host,
+        end_ns - start_ns AS step_ns,
+        count(*) OVER (PARTITION BY job_id, attempt, step) AS rank_count,
+        count(*) OVER (PARTITION BY job_id, attempt, step, host_name) AS host_rank_count,
+        count(*) OVER (PARTITION BY job_id, attempt, step, role) AS stage_rank_count
+    FROM looked_at_steps
+    WHERE $job IS NULL OR job_id = $job
 ),
 jobs AS (
     SELECT

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.root_cause import rank_services
+from tests.accuracy.root_cause import rank_services
 from tracekit.partition import PARENT_MISSING, PARENTLESS, Forest, edge_rows, partition, self_ns
 
 LATENCY_FAULTS = ["network_delay", "cpu_contention", "cpu_consumed"]

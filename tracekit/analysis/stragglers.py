@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar
 
 import polars as pl
 
-from tracekit.analysis.durations import duration_text
+from tracekit.analysis.answer import UNITS_SCHEMA, BaseAnswer, question, registered
 from tracekit.analysis.evidence import Evidence, evidence
-from tracekit.analysis.measured import rows, select_units
-from tracekit.analysis.pipeline import heavy_stages_text, is_whole_stage, with_heaviness
+from tracekit.analysis.pipeline import is_whole_stage, with_heaviness
 from tracekit.analysis.rounding import apportioned
+from tracekit.analysis.selection import Selection
+from tracekit.schema import StragglersVerdict
 from tracekit.store import Database
 
 SPREADS = 6.0
@@ -31,7 +31,6 @@ CLEAR_SHARE = 2 / 3
 """A rank that was waited for by more than this share of all waiting is told, slow itself or not."""
 
 _STEP_GAP = 2
-_NAMED_CULPRITS = 3
 
 CULPRIT_SCHEMA = {
     "job_id": pl.String,
@@ -49,11 +48,34 @@ CULPRIT_SCHEMA = {
     "share": pl.Float64,
 }
 
-Verdict = Literal["stragglers", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"]
+PIPELINE_SCHEMA = {
+    "job_id": pl.String,
+    "pipeline_stage": pl.Int64,
+    "rank_count": pl.Int64,
+    "compute_ns": pl.Int64,
+    "typical_ns": pl.Int64,
+    "median_step_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+    "is_heavy": pl.Boolean,
+}
+JOB_SCHEMA = {
+    "job_id": pl.String,
+    "attempt_count": pl.Int64,
+    "rank_count": pl.Int64,
+    "step_count": pl.Int64,
+    "warm_up_count": pl.Int64,
+    "failed_count": pl.Int64,
+    "median_step_ns": pl.Int64,
+    "mean_step_ns": pl.Int64,
+    "wall_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+}
+WAITED_FOR_SCHEMA = {"job_id": pl.String, "rank": pl.Int64, "waited_ns": pl.Int64}
 
 
+@registered("stragglers", rows="culprits", title="Which rank made the others wait?")
 @dataclass(frozen=True)
-class StragglersAnswer:
+class StragglersAnswer(BaseAnswer):
     """Who was slow, and what it cost. Times are integer nanoseconds of accelerators, shares of `wall_ns`.
 
     culprits: one row a rank, stage, operation and run of steps, the costliest first; runs too short to count
@@ -69,7 +91,18 @@ class StragglersAnswer:
     wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
         `sum(culprits.waited_ns) + unnamed_wait_ns == waited_ns` always.
     verdict, summary: the conclusion as a stable code and as a sentence. evidence: what the data can bear.
+    job: the job that was asked about, None for all. waited_for: where no culprit is named, how long the others waited
+        for each rank. other_jobs: where there are no steps of the job, the jobs that have some.
+    units: the ranks' parts of the steps that were looked at.
     """
+
+    schema: ClassVar = {
+        "culprits": CULPRIT_SCHEMA,
+        "pipeline": PIPELINE_SCHEMA,
+        "jobs": JOB_SCHEMA,
+        "waited_for": WAITED_FOR_SCHEMA,
+    }
+    not_in_json: ClassVar = BaseAnswer.not_in_json | {"job", "waited_for", "other_jobs"}
 
     culprits: pl.DataFrame
     pipeline: pl.DataFrame
@@ -78,17 +111,15 @@ class StragglersAnswer:
     wall_ns: int
     waited_ns: int
     unnamed_wait_ns: int
-    verdict: Verdict
-    summary: str
+    verdict: StragglersVerdict
     evidence: Evidence
-
-    def as_dict(self) -> dict[str, Any]:
-        """The answer as plain Python values: frames as lists of rows, `quality` for the evidence."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "evidence"}
-        frames = {name: getattr(self, name).to_dicts() for name in ("culprits", "pipeline", "jobs")}
-        return values | frames | {"quality": self.evidence.as_dict()}
+    units: pl.DataFrame
+    job: str | None
+    waited_for: pl.DataFrame
+    other_jobs: list[str]
 
 
+@question("stragglers")
 def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswer:
     """Name the ranks whose own work, and not their waiting, made steps slow; `job` limits it to one job.
 
@@ -109,9 +140,7 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     pipeline = with_heaviness(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
     wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
     judged = _evidence(database, job)
-    verdict: Verdict = "refused" if judged.verdict == "refused" else _verdict(jobs, enough, culprits, pipeline)
-    found = _summary(verdict, culprits, jobs, judged) or _unnamed(database, job, jobs)
-    uneven = "" if verdict == "refused" else heavy_stages_text(pipeline)
+    is_refused = judged.verdict == "refused"
     return StragglersAnswer(
         culprits=culprits,
         pipeline=pipeline,
@@ -120,17 +149,26 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
         wall_ns=wall_ns,
         waited_ns=waited_ns,
         unnamed_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
-        verdict=verdict,
-        summary=f"{found} {uneven}".rstrip(),
+        verdict="refused" if is_refused else _verdict(jobs, enough, culprits, pipeline),
         evidence=judged,
+        units=database.query("stragglers/units", job=job).with_columns(cohort=pl.lit("selection")).cast(UNITS_SCHEMA),
+        job=job,
+        waited_for=_waited_for(database, job, is_named=bool(len(culprits))),
+        other_jobs=[] if len(jobs) else database.query("stragglers/jobs", job=None)["job_id"].to_list(),
     )
 
 
 def _evidence(database: Database, job: str | None) -> Evidence:
     quoted = None if job is None else "job_id = '" + job.replace("'", "''") + "'"
-    with closing(database.cursor()) as cursor:
-        select_units(cursor, "step", where=quoted, baseline=None, outcome="ok")
-        return evidence(cursor, rows(cursor, "tail/left_out"))
+    with Selection(database, "step", where=quoted) as selection:
+        return evidence(selection)
+
+
+def _waited_for(database: Database, job: str | None, *, is_named: bool) -> pl.DataFrame:
+    """How long the others waited for each rank (WAITED_FOR_SCHEMA); empty where culprits are named."""
+    if is_named:
+        return pl.DataFrame(schema=WAITED_FOR_SCHEMA)
+    return database.query("stragglers/waited_for", job=job).cast(WAITED_FOR_SCHEMA)
 
 
 def _charged(slow: pl.DataFrame) -> pl.DataFrame:
@@ -234,7 +272,9 @@ def _slowdown(jobs: pl.DataFrame) -> float | None:
     return taken_ns / int((looked_at["median_step_ns"] * looked_at["step_count"]).sum())
 
 
-def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame, pipeline: pl.DataFrame) -> Verdict:
+def _verdict(
+    jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame, pipeline: pl.DataFrame
+) -> StragglersVerdict:
     if not len(jobs):
         return "no_steps"
     if not len(enough):
@@ -242,64 +282,3 @@ def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame, p
     if len(culprits):
         return "stragglers"
     return "uneven_pipeline" if pipeline["is_heavy"].any() else "no_stragglers"
-
-
-def _unnamed(database: Database, job: str | None, jobs: pl.DataFrame) -> str:
-    """What can be said where no rank's own work stands out."""
-    if not len(jobs):
-        return _nothing(database, job)
-    summary = f"No rank's own work stands out in {jobs['step_count'].sum():,} steps."
-    waits = database.query("stragglers/waited_for", job=job)
-    waited_ns = int(waits["waited_ns"].sum())
-    if waited_ns < LOST_SHARE * int(jobs["wall_ns"].sum()) or not waited_ns:
-        return summary
-    return f"{summary} The ranks waited {duration_text(waited_ns)} for each other, {_whom(waits, waited_ns)}."
-
-
-def _whom(waits: pl.DataFrame, waited_ns: int) -> str:
-    job_id, rank, most_ns = waits.row(0)
-    if most_ns <= CLEAR_SHARE * waited_ns:
-        return "for no rank in particular"
-    which = f" of job {job_id!r}" if waits["job_id"].n_unique() > 1 else ""
-    return f"{most_ns / waited_ns:.0%} of it for rank {rank}{which}"
-
-
-def _nothing(database: Database, job: str | None) -> str:
-    """What there is instead of the job that was asked for."""
-    known = database.query("stragglers/jobs", job=None)["job_id"].to_list() if job is not None else []
-    if not known:
-        return "The store holds no training steps."
-    return f"The store holds no steps of job {job!r}; there are steps of {', '.join(map(repr, known))}."
-
-
-def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame, judged: Evidence) -> str:
-    match verdict:
-        case "refused":
-            return f"No conclusion, because the data cannot bear one: {judged.reasons[0]}."
-        case "no_steps" | "no_stragglers" | "uneven_pipeline":
-            return ""
-        case "too_few_steps":
-            longest = max(jobs["step_count"].to_list())
-            return f"The longest job has {longest} steps, {MINIMUM_STEPS} are needed for a reference."
-    named = "; ".join(_sentence(row) for row in culprits.head(_NAMED_CULPRITS).iter_rows(named=True))
-    rest = len(culprits) - _NAMED_CULPRITS
-    scope = f"in the {jobs['step_count'].sum():,} steps looked at"
-    if len(jobs) > 1:
-        scope = "of the job in the steps looked at"
-    return f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
-
-
-def culprit_text(row: dict[str, Any]) -> str:
-    """Who a row of `culprits` means."""
-    if row["rank"] is not None:
-        return f"rank {row['rank']}"
-    return "all ranks together" if row["pipeline_stage"] is None else f"pipeline stage {row['pipeline_stage']}"
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    who = culprit_text(row)
-    first, last = row["first_step"], row["last_step"]
-    when = f"step {first}" if first == last else f"steps {first}-{last}"
-    what = f"{row['stage']} ({row['operation']})"
-    lost = f"{duration_text(row['lost_ns'])} lost, {row['share']:.1%}"
-    return f"{what} on {who}, {when}: {lost}"

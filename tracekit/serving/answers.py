@@ -15,14 +15,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tracekit import queries
-from tracekit.api import Store
+from tracekit.api import QUESTIONS, Store
 from tracekit.errors import QueryError, StoreError, TracekitError, UsageError
 from tracekit.receiver.access import Access
 from tracekit.remote.client import ROW_LIMIT, TRUNCATED_HEADER
 from tracekit.remote.wire import frame_bytes, packed
 from tracekit.store import Database, LimitedRows, read_only_sql
 
-ANSWERS = ("tail", "stragglers", "quality", "operations", "report")
+ANSWERS = (*QUESTIONS, "operations", "report")
 _ARROW_STREAM = "application/vnd.apache.arrow.stream"
 _DEFAULT_ROW_LIMIT = 10_000
 _DEFAULT_TIME_LIMIT_S = 30.0
@@ -112,7 +112,9 @@ def _stored_answer(name: str) -> Answer:
     async def answer(request: Request, database: Database, asked: dict[str, Any]) -> Response:
         arguments, options = asked.get("arguments", []), asked.get("options", {})
         try:
-            ask = partial(getattr(Store(database), name), *arguments, **options)
+            store = Store(database)
+            asked = partial(store.ask, name) if name in QUESTIONS else getattr(store, name)
+            ask = partial(asked, *arguments, **options)
             found = await asyncio.get_running_loop().run_in_executor(_THREADS, ask)
         except TypeError as error:
             raise UsageError(f"{name}: {error}") from error

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit import charts
-from tracekit.charts.colours import ACCENT, UNATTRIBUTED
+from tracekit.charts import ACCENT
 from tracekit.errors import UsageError
+from tracekit.schema import UNATTRIBUTED
 
 STAGES = pl.DataFrame(
     {
@@ -227,4 +228,4 @@ def test_charts_of_nothing_are_charts() -> None:
 
 def test_time_that_nobody_explains_is_grey() -> None:
     """`unattributed` looks like an absence everywhere."""
-    assert charts.stage_colour("unattributed") == UNATTRIBUTED
+    assert charts.stage_colour(UNATTRIBUTED) == "#a3a8b0"

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import polars as pl
 
-from tracekit.analysis.blocks import MINIMUM_BLOCKS
-from tracekit.analysis.durations import duration_text
-from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES
-from tracekit.analysis.measured import BASELINE, SELECTION
-from tracekit.analysis.split import WAITING_STAGE
-from tracekit.analysis.tail_answer import TailAnswer, Verdict
-from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_stages, verdict_of
+from tracekit.analysis import (
+    BASELINE,
+    MINIMUM_BLOCKS,
+    SELECTION,
+    TailAnswer,
+    is_load,
+    is_mix,
+    lacks_counterparts,
+    larger_work,
+    slower_stages,
+    words_for,
+)
+from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
+from tracekit.wording.numbers import difference_text, duration_text
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NAMED_STAGES = 3
@@ -26,10 +32,19 @@ _METRICS = {
 }
 
 
-def concluded(answer: TailAnswer) -> TailAnswer:
-    """The answer with its `verdict` and `summary`."""
-    verdict = verdict_of(answer)
-    return replace(answer, verdict=verdict, summary=_summary(answer, verdict))
+@words_for(TailAnswer)
+def tail_summary(answer: TailAnswer) -> str:
+    """What a tail answer concludes."""
+    verdict = answer.verdict
+    if verdict == "no_units":
+        return _nothing_sentence(answer)
+    if verdict == "refused":
+        return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
+    sentences = [_statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
+    level = "" if verdict == "no_excess" else _level_sentence(answer)
+    # A few units say less than the middle of all.
+    ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
+    return " ".join(sentence for sentence in ordered if sentence)
 
 
 def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
@@ -40,7 +55,7 @@ def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
     charged = answer.causes.group_by("culprit_stage", "culprit_rank").agg(pl.col("excess_ns").sum())
     parts: dict[str, int] = {}
     for stage, excess_ns in answer.stages.select("stage", "excess_ns").iter_rows():
-        if stage != WAITING_STAGE or not len(charged):
+        if stage != StepStage.STRAGGLER_WAIT or not len(charged):
             parts[stage] = parts.get(stage, 0) + excess_ns
     for stage, excess_ns in charged.select("culprit_stage", "excess_ns").iter_rows():
         parts[stage] = parts.get(stage, 0) + excess_ns
@@ -58,18 +73,6 @@ def _words(stage: str, charged: pl.DataFrame) -> str:
     return stage if rank is None else f"{stage} on rank {rank}"
 
 
-def _summary(answer: TailAnswer, verdict: Verdict) -> str:
-    if verdict == "no_units":
-        return _nothing_sentence(answer)
-    if verdict == "refused":
-        return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
-    sentences = [_statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
-    level = "" if verdict == "no_excess" else _level_sentence(answer)
-    # A few units say less than the middle of all.
-    ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
-    return " ".join(sentence for sentence in ordered if sentence)
-
-
 def _nothing_sentence(answer: TailAnswer) -> str:
     """Why there is nothing to compare, and what to do about it."""
     if not answer.stored_count:
@@ -81,7 +84,7 @@ def _nothing_sentence(answer: TailAnswer) -> str:
     left_out = answer.left_out.filter(side=SELECTION if is_selection else BASELINE)
     if len(left_out):
         reasons = ", ".join(f"{count:,} {reason}" for _, reason, count in left_out.iter_rows())
-        other = f"; outcome {answer.outcome!r} was asked for, `any` takes all" if "outcome" in reasons else ""
+        other = f"; outcome {answer.outcome!r} was asked for, `{ANY_OUTCOME}` takes all" if "outcome" in reasons else ""
         return f"No {answer.unit} of the {side} has what was asked for. Left out: {reasons}{other}."
     stored = _units(answer.stored_count, answer)
     return f"The {option} condition {condition!r} matches none of the {stored} in the store."
@@ -90,12 +93,12 @@ def _nothing_sentence(answer: TailAnswer) -> str:
 def _statement(answer: TailAnswer) -> str:
     takes = "takes" if answer.tail_count == 1 else "take"
     took = f"{takes} {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
-    return f"{_compared(answer)} {took}, {_difference(answer.excess_ns)} than {_against(answer)}."
+    return f"{_compared(answer)} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}."
 
 
 def _quantile_sentence(answer: TailAnswer) -> str:
     """Which quantile was taken where none was asked for and the usual one leaves too few."""
-    if answer.quantile_asked is not None or answer.quantile == QUANTILES[0]:
+    if answer.quantile_asked is not None or answer.quantile == DEFAULT_QUANTILES[0]:
         return ""
     enough = f"{MINIMUM_UNITS} {answer.unit}s on each side"
     if answer.quantile == 0:
@@ -125,11 +128,7 @@ def _units(count: int, answer: TailAnswer) -> str:
     return f"{count:,} {answer.unit}{'' if count == 1 else 's'}"
 
 
-def _difference(excess_ns: int) -> str:
-    return f"{duration_text(abs(excess_ns))} {'more' if excess_ns >= 0 else 'less'}"
-
-
-def _conclusion(answer: TailAnswer, verdict: Verdict) -> str:
+def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
     if verdict == "no_excess":
         return "That is within what chance makes: there is no excess to explain."
     if verdict == "stage_slower":
@@ -150,7 +149,7 @@ def _conclusion(answer: TailAnswer, verdict: Verdict) -> str:
 
 def _slower_sentence(answer: TailAnswer) -> str:
     slower = slower_stages(answer).head(_NAMED_STAGES)
-    named = ", ".join(f"{stage} {_difference(ns)}" for stage, ns in slower.select("stage", "excess_ns").iter_rows())
+    named = ", ".join(f"{stage} {difference_text(ns)}" for stage, ns in slower.select("stage", "excess_ns").iter_rows())
     return f"As a whole that is within what chance makes, but not in single stages: {named}."
 
 
@@ -200,7 +199,7 @@ def _largest(parts: Sequence[tuple[str, int]]) -> str:
     largest = [part for part in ordered[:_NAMED_STAGES] if _counts(part[1], whole_ns, sign)]
     if _are_shares(parts):
         return ", ".join(f"{words} {part_ns / whole_ns:.0%}" for words, part_ns in largest)
-    return ", ".join(f"{words} {_difference(part_ns)}" for words, part_ns in [*largest, ordered[-1]])
+    return ", ".join(f"{words} {difference_text(part_ns)}" for words, part_ns in [*largest, ordered[-1]])
 
 
 def _counts(part_ns: int, whole_ns: int, sign: int) -> bool:
@@ -245,8 +244,8 @@ def _level_sentence(answer: TailAnswer) -> str:
     """How the middles differ, which is often not how the tails differ."""
     excess_ns = int(answer.levels["excess_ns"].sum())
     # The middles of steps are not split by cause, and waiting alone names nobody.
-    if answer.metric == "step" or not len(answer.levels) or excess_ns == 0:
+    if answer.unit == UnitKind.STEP or not len(answer.levels) or excess_ns == 0:
         return ""
     parts = list(answer.levels.select("stage", "excess_ns").iter_rows())
-    than = f"{_difference(excess_ns)} than the middle of the baseline"
+    than = f"{difference_text(excess_ns)} than the middle of the baseline"
     return f"The middle of the selection takes {than}: {_largest(parts)}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tracekit.analysis.root_cause import RootCause, rank_services
+from tests.accuracy.root_cause import RootCause, rank_services
 from tracekit.errors import InsufficientDataError, UsageError
 
 SCHEMA = {
