@@ -152,6 +152,56 @@ def spread(cost: pl.DataFrame, named: pl.DataFrame, jobs: pl.DataFrame) -> pl.Da
     )
 
 
+def excess_by_operation(own: pl.DataFrame, slow: pl.DataFrame) -> pl.DataFrame:
+    """In which operations the time of slow steps lies above what they usually take in the role.
+
+    own: `job_id`, `attempt`, `step`, `rank`, `role`, `stage`, `operation`, `own_ns`. Columns: `job_id`, `rank`, `role`,
+    `stage`, `operation`, `excess_ns`.
+    """
+    cells = own.group_by("job_id", "role").agg(cells=pl.struct("attempt", "step", "rank").n_unique())
+    usual = (
+        own.group_by("job_id", "role", "stage", "operation")
+        .agg(pl.col("own_ns").median(), done=pl.len())
+        .join(cells, on=["job_id", "role"])
+        # What ranks do now and then usually takes them no time.
+        .with_columns(usual_ns=pl.when(2 * pl.col("done") > pl.col("cells")).then("own_ns").otherwise(0))
+        .select("job_id", "role", "stage", "operation", "usual_ns")
+    )
+    cell = [*_STEP, "role", "stage"]
+    of_ranks = own.join(slow.filter(pl.col("rank").is_not_null()), on=[*cell, "rank"], how="semi")
+    of_roles = own.join(slow.filter(pl.col("rank").is_null()), on=cell, how="semi")
+    return (
+        pl.concat([of_ranks, of_roles])
+        .unique()
+        .join(usual, on=["job_id", "role", "stage", "operation"])
+        .group_by("job_id", "rank", "role", "stage", "operation")
+        .agg(excess_ns=(pl.col("own_ns") - pl.col("usual_ns")).sum())
+    )
+
+
+def with_operations(named: pl.DataFrame, excess: pl.DataFrame) -> pl.DataFrame:
+    """`named` with `operation`: the operations with a fifth of the excess or more, the largest first, by comma."""
+    keyed = named.with_row_index("at")
+    who = [name for name in ("rank", "pipeline_stage") if name in named.columns]
+    candidates = keyed.select("at", "job_id", "stage", *who).join(
+        excess.rename({"rank": "of_rank"}), on=["job_id", "stage"], how="left"
+    )
+    if who:
+        is_rank = pl.col("rank") == pl.col("of_rank")
+        is_role = pl.col("pipeline_stage").cast(pl.String) == pl.col("role")
+        is_everyone = pl.all_horizontal(pl.col(name).is_null() for name in who)
+        candidates = candidates.filter(is_rank.fill_null(False) | is_role.fill_null(False) | is_everyone)
+    largest = (
+        candidates.group_by("at", "operation")
+        .agg(pl.col("excess_ns").sum())
+        .filter(pl.col("excess_ns") >= pl.max_horizontal(pl.col("excess_ns").sum().over("at") / 5, 1))
+        .sort("excess_ns", "operation", descending=[True, False])
+        .group_by("at", maintain_order=True)
+        .agg(pl.col("operation").str.join(", "))
+    )
+    return keyed.join(largest, on="at", how="left", maintain_order="left").drop("at")
+
+
 def _concentrated(cost: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """Places that lost far more in a stage than the typical rank of their job did: `job_id`, `place`, `stage`."""
     lost = cost.group_by("job_id", "stage", "place").agg(

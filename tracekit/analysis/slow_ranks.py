@@ -1,9 +1,9 @@
 """Where a rank's own work took longer than that of its peers, at every length of time from a step to the whole job.
 
-The reference of a rank in a step is the larger of what its role usually takes (over ranks and steps) and what its
-role took in that very step, both medians. So what strikes all ranks alike makes none of them slow, and a rank that is
-slow in every step stands out as clearly as one that is slow in a few. A role is a pipeline coordinate: its ranks do
-the same work.
+The reference of a rank in a step is the larger of what its role usually takes (the median over ranks and steps) and
+what the faster ranks of its role took in that very step. So what strikes all ranks alike makes none of them slow, and a
+rank that is slow in every step stands out as clearly as one that is slow in a few. A role is a pipeline coordinate: its
+ranks do the same work.
 """
 
 from __future__ import annotations
@@ -25,11 +25,16 @@ COUNTED_DEVIATIONS = 3.0
 
 # The median absolute deviation of a normal distribution times this is its standard deviation.
 _MAD_TO_SIGMA = 1.4826
+# A step is long for a role where it is for this quarter of its ranks, too: else those that are slow are named.
+_FAST_SHARE = 0.25
 # Clocks and scheduling differ by about this much, whatever a small sample says.
 _RELATIVE_FLOOR = 0.002
 _FLOOR_NS = 20_000.0
-# Fewer ranks of a role tell nothing about how much its accelerators differ.
+# Fewer ranks of a role tell nothing about how much its accelerators differ, ...
 _ENOUGH_PEERS = 4
+# ... and fewer ranks of a job not enough: accelerators of one model differ by up to this much.
+_ENOUGH_RANKS = 8
+_RELATIVE_DIFFERENCE = 0.01
 # A count is beyond chance from so many standard deviations of a Poisson number, and three, above the expected one.
 _COUNT_DEVIATIONS = 5.0
 _RARE = 0.002
@@ -107,16 +112,15 @@ def _excess(grid: _Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Time above the reference in slow steps, else 0: of ranks beside their role, of roles beside their usual time."""
     role_count = grid.is_done.shape[0]
     members = [np.flatnonzero(grid.role == role) for role in range(role_count)]
-    of_step = np.stack([_lower_median(grid.own_ns[rows], axis=0) for rows in members])
+    middle = np.stack([_lower_median(grid.own_ns[rows], axis=0) for rows in members])
+    of_step = np.stack([_lower_quantile(grid.own_ns[rows], _FAST_SHARE, axis=0) for rows in members])
     usual = np.array([_lower_median(_lower_median(grid.own_ns[rows], axis=1), axis=0) for rows in members])
     # Where all of a role take longer, they differ by more, too.
     stretch = np.fmax(of_step / np.maximum(usual, 1.0)[:, None], 1.0)[grid.role]
     beside = (grid.own_ns - np.fmax(of_step[grid.role], usual[grid.role, None])) / stretch
     size = np.array([len(rows) for rows in members])
     # A median of few holds much of each of them: what is left of a rank beside it varies less than the rank does.
-    noise = (1 + 1 / size) * [
-        _typical_deviation(grid.own_ns[rows] - of_step[role]) for role, rows in enumerate(members)
-    ]
+    noise = (1 + 1 / size) * [_typical_deviation(grid.own_ns[rows] - middle[role]) for role, rows in enumerate(members)]
     differ = _differences(beside, members, usual)
     floor = np.maximum(_FLOOR_NS, _RELATIVE_FLOOR * usual)
     noise, differ = np.maximum(noise, floor), np.maximum(differ, floor)
@@ -182,9 +186,15 @@ def _covered(is_run: NDArray[np.bool_], length: int, columns: int) -> NDArray[np
 
 def _lower_median(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """The median of the known values, the lower of two; NaN where none is known."""
+    return _lower_quantile(values, 0.5, axis)
+
+
+def _lower_quantile(values: NDArray[np.float64], quantile: float, axis: int) -> NDArray[np.float64]:
+    """A quantile of the known values, the lower of two; NaN where none is known."""
     in_order = np.sort(values, axis=axis)
     count = (~np.isnan(values)).sum(axis=axis, keepdims=True)
-    return np.take_along_axis(in_order, np.maximum(count - 1, 0) // 2, axis=axis).squeeze(axis)
+    at = (np.maximum(count - 1, 0) * quantile).astype(np.int64)
+    return np.take_along_axis(in_order, at, axis=axis).squeeze(axis)
 
 
 def _typical_deviation(values: NDArray[np.float64]) -> float:
@@ -205,7 +215,10 @@ def _differences(
     level = _lower_median(beside, axis=1)
     relative = np.concatenate([level[rows] / max(usual[role], 1.0) for role, rows in enumerate(members)])
     own = np.array([_spread(level[rows]) if len(rows) >= _ENOUGH_PEERS else 0.0 for rows in members])
-    return np.maximum(own, _spread(relative) * usual)
+    pooled = _spread(relative)
+    if len(relative) < _ENOUGH_RANKS:
+        pooled = max(pooled, _RELATIVE_DIFFERENCE)
+    return np.maximum(own, pooled * usual)
 
 
 def _spread(values: NDArray[np.float64]) -> float:
@@ -213,7 +226,9 @@ def _spread(values: NDArray[np.float64]) -> float:
     known = values[~np.isnan(values)]
     if not len(known):
         return 0.0
-    return (1 + 2 / len(known)) * _MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known))))
+    # Lower medians: where half of a few are slow, the others say what is usual.
+    middle = _lower_median(known, axis=0)
+    return (1 + 2 / len(known)) * _MAD_TO_SIGMA * float(_lower_median(np.abs(known - middle), axis=0))
 
 
 def _named(excess_ns: NDArray[np.float64], who: pl.DataFrame, steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
