@@ -16,12 +16,13 @@ from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.checks import CHECKS, Check, Finding
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
 from tracekit.analysis.comparison import Comparison, Layout
+from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.selection import Selection
-from tracekit.analysis.stragglers import CLEAR_SHARE, LOST_SHARE, MINIMUM_STEPS, StragglersAnswer, stragglers
+from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_calls, slower_stages
@@ -38,6 +39,7 @@ __all__ = [
     "REFERENCE",
     "SELECTION",
     "TAIL",
+    "TOLD_SHARE",
     "UNITS_SCHEMA",
     "Answer",
     "AnswerKind",

@@ -36,8 +36,13 @@ too_few_blocks, too_few_units: the split is exact for these units, but nothing f
 no_units: nothing to compare. refused: the data are too damaged to bear an answer.
 """
 
-StragglersVerdict = Literal["stragglers", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"]
-"""What a stragglers answer concludes: ranks or whole pipeline stages are named, or why none is."""
+StragglersVerdict = Literal[
+    "stragglers", "spread", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"
+]
+"""What a stragglers answer concludes: ranks or whole pipeline stages are named, or why none is.
+
+spread: many ranks lose time in the same stage now and then, and none stands out.
+"""
 
 QualityVerdict = Literal["good", "usable", "poor"]
 """What a store can bear: no warning, warnings, an error."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.analysis import CLEAR_SHARE, LOST_SHARE, MINIMUM_STEPS, StragglersAnswer, words_for
+from tracekit.analysis import CLEAR_SHARE, LOST_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, words_for
 from tracekit.wording.numbers import duration_text, share_text
 
 _NAMED_CULPRITS = 3
@@ -29,7 +29,8 @@ def heavy_stages_text(stages: pl.DataFrame) -> str:
 def culprit_text(row: dict[str, Any]) -> str:
     """Who a row of `culprits` means."""
     if row["rank"] is not None:
-        return f"rank {row['rank']}"
+        on = f" on {row['place']}" if row.get("place") not in (None, str(row["rank"])) else ""
+        return f"rank {row['rank']}{on}"
     return "all ranks together" if row["pipeline_stage"] is None else f"pipeline stage {row['pipeline_stage']}"
 
 
@@ -46,6 +47,8 @@ def _conclusion(answer: StragglersAnswer) -> str:
             return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
         case "no_steps":
             return _nothing(answer)
+        case "spread":
+            return f"{_spread(answer)} No rank stands out."
         case "no_stragglers" | "uneven_pipeline":
             return _unnamed(answer)
         case "too_few_steps":
@@ -56,11 +59,25 @@ def _conclusion(answer: StragglersAnswer) -> str:
     scope = f"in the {jobs['step_count'].sum():,} steps looked at"
     if len(jobs) > 1:
         scope = "of the job in the steps looked at"
-    return f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
+    told = f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
+    return f"{told} {_spread(answer)}".rstrip()
+
+
+def _spread(answer: StragglersAnswer) -> str:
+    """What many ranks lost now and then; empty for nothing."""
+    return " ".join(_spread_stage(row) for row in answer.spread.iter_rows(named=True))
+
+
+def _spread_stage(row: dict[str, Any]) -> str:
+    what = row["stage"] if row["operation"] is None else f"{row['stage']} ({row['operation']})"
+    return (
+        f"{what} held up {row['steps']:,} steps, now on one and now on another of {row['ranks']} ranks: "
+        f"{duration_text(row['lost_ns'])} lost, {share_text(row['share'])}."
+    )
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    what = f"{row['stage']} ({row['operation']})"
+    what = row["stage"] if row["operation"] is None else f"{row['stage']} ({row['operation']})"
     lost = f"{duration_text(row['lost_ns'])} lost, {share_text(row['share'])}"
     return f"{what} on {culprit_text(row)}, {steps_text(row)}: {lost}"
 
@@ -68,18 +85,26 @@ def _sentence(row: dict[str, Any]) -> str:
 def _unnamed(answer: StragglersAnswer) -> str:
     """What can be said where no rank's own work stands out."""
     summary = f"No rank's own work stands out in {answer.jobs['step_count'].sum():,} steps."
-    waited_ns = int(answer.waited_for["waited_ns"].sum())
+    waited_ns = answer.waited_ns
     if waited_ns < LOST_SHARE * int(answer.jobs["wall_ns"].sum()) or not waited_ns:
         return summary
     return f"{summary} The ranks waited {duration_text(waited_ns)} for each other, {_whom(answer, waited_ns)}."
 
 
 def _whom(answer: StragglersAnswer, waited_ns: int) -> str:
+    if answer.waited_for.is_empty():
+        return "for no rank in particular"
     job_id, rank, most_ns = answer.waited_for.row(0)
-    if most_ns <= CLEAR_SHARE * waited_ns:
+    is_clear = most_ns > max(CLEAR_SHARE, 2 / _rank_count(answer, job_id)) * waited_ns
+    if not is_clear or most_ns < TOLD_SHARE * answer.wall_ns:
         return "for no rank in particular"
     which = f" of job {job_id!r}" if answer.waited_for["job_id"].n_unique() > 1 else ""
     return f"{most_ns / waited_ns:.0%} of it for rank {rank}{which}"
+
+
+def _rank_count(answer: StragglersAnswer, job_id: str) -> int:
+    """Ranks of a job, at least the three that make "no rank in particular" mean something."""
+    return max(3, *answer.jobs.filter(pl.col("job_id") == job_id)["rank_count"].to_list())
 
 
 def _nothing(answer: StragglersAnswer) -> str:

@@ -85,13 +85,31 @@ def test_a_rank_that_is_slow_now_and_then_is_named_once(store: Write) -> None:
     assert (culprit["rank"], culprit["steps"], culprit["first_step"], culprit["last_step"]) == (2, 9, 20, 180)
 
 
-@pytest.mark.parametrize(("hosts", "named"), [(("a", "a", "b", "b"), {2, 3}), (("a", "b", "c", "d"), set())])
-def test_ranks_of_one_host_count_together(store: Write, hosts: tuple[str, ...], named: set[int]) -> None:
-    """Ranks 2 and 3 each lose less than a hundredth; on one host it is the host that lost more, else chance."""
+@pytest.mark.parametrize(("hosts", "places"), [(("a", "a", "b", "b"), {"b"}), (("a", "b", "c", "d"), {"2", "3"})])
+def test_ranks_of_one_host_count_together(store: Write, hosts: tuple[str, ...], places: set[str]) -> None:
+    """Ranks 2 and 3 are slow in the same steps: on one host it is the host, else each for itself."""
     slow = {(step, rank): 20 * MS for step in range(20, 35) for rank in (2, 3)}
     database = store(_steps(200, slow))
     _place(database, hosts)
-    assert set(stragglers(database).culprits["rank"].to_list()) == named
+    answer = stragglers(database)
+    assert set(answer.culprits["rank"].to_list()) == {2, 3}
+    assert set(answer.culprits["place"].to_list()) == places
+
+
+@pytest.mark.parametrize("count", [40, 400])
+def test_what_is_named_does_not_depend_on_how_long_the_job_is(store: Write, count: int) -> None:
+    """Twelve steps of 20 ms on one rank, the rest healthy."""
+    [culprit] = stragglers(store(_steps(count, {(step, 2): 20 * MS for step in range(20, 32)}))).culprits.to_dicts()
+    assert (culprit["rank"], culprit["steps"], culprit["first_step"], culprit["last_step"]) == (2, 12, 20, 31)
+
+
+def test_what_comes_now_on_one_and_now_on_another_rank_is_told_as_spread(store: Write) -> None:
+    answer = stragglers(store(_steps(60, {(step, step * 7 % RANKS): 100 * MS for step in range(1, 60)})))
+    assert answer.verdict == "spread"
+    assert answer.culprits.is_empty()
+    assert answer.summary.startswith(
+        "step.data_load (step.data_load) held up 59 steps, now on one and now on another of 4 ranks: "
+    )
 
 
 STAGE_1 = {(None, 1)}

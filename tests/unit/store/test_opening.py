@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from tests.unit.store.records import attributes, batch, gauge, metrics, point, span, traces
+from tracekit import queries
 from tracekit.errors import QueryError, StoreError, StoreLockedError, StoreVersionError, UsageError
 from tracekit.store import SCHEMA_VERSION, Database, IngestWriter, schema
 
