@@ -10,7 +10,7 @@ import streamlit as st
 
 import tracekit as tk
 from investigation.store import StoreFile, rows
-from tracekit.charts import duration_text
+from tracekit.wording import duration_text
 
 TRACE_PAGE = "app_pages/trace.py"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")

@@ -9,8 +9,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.store import StoreFile, rows
-from investigation.words import moment_text
-from tracekit.charts import duration_text, exact_text
+from tracekit.wording import duration_text, exact_text, moment_text
 
 
 def span_details(file: StoreFile, trace_id: str, bar: dict[str, Any]) -> None:

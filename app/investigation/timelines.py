@@ -9,9 +9,8 @@ from investigation.pick import TRACE_PAGE, StepPick
 from investigation.span_details import span_details
 from investigation.store import StoreFile, operations, rows
 from investigation.waterfall import step_rows, trace_rows
-from investigation.words import count_text, moment_text
 from tracekit import charts
-from tracekit.charts import duration_text, exact_text
+from tracekit.wording import count_text, duration_text, exact_text, moment_text
 
 ROW_LIMIT = 2000
 """Rows of one chart: more do not read and slow the browser; they go to further pages."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from investigation.tree import in_tree_order
+from tracekit.schema import UNATTRIBUTED
 
 _OBSERVED = "observed"
 
@@ -85,7 +86,7 @@ def step_rows(ranks: pl.DataFrame, operations: pl.DataFrame) -> tuple[pl.DataFra
         pl.concat_str(pl.lit("rank "), "rank", host).alias("label"),
         pl.lit(0).alias("depth"),
         pl.col("start_ns", "end_ns") - origin_ns,
-        pl.lit("unattributed").alias("stage"),
+        pl.lit(UNATTRIBUTED).alias("stage"),
         pl.lit("the whole step").alias("owner"),
         pl.lit(value=False).alias("is_virtual"),
         pl.lit("").alias("note"),

@@ -73,7 +73,7 @@ def test_every_page_opens_on_the_samples(visit: Visit, page: str) -> None:
     ("steps", "told"),
     [
         ({"fault.first_step": 0, "fault.steps": 24}, "Pipeline stage 3 computes"),
-        ({"fault.first_step": 9, "fault.steps": 9}, "Pipeline stage 3, forward, steps 9–17"),
+        ({"fault.first_step": 9, "fault.steps": 9}, "Pipeline stage 3, forward, steps 9-17"),
     ],
 )
 def test_the_overview_names_a_pipeline_stage_that_is_slow_as_a_whole(
@@ -146,8 +146,8 @@ def test_the_overview_counts_what_is_in_the_store(visit: Visit, sample_store: Pa
 def test_the_overview_names_the_stragglers(visit: Visit) -> None:
     """What was done to the training run is on the first page."""
     text = said(visit("overview.py"))
-    assert "Rank 2, data_load, steps 20–29" in text
-    assert "Rank 1, forward, steps 40–49" in text
+    assert "Rank 2, data_load, steps 20-29" in text
+    assert "Rank 1, forward, steps 40-49" in text
 
 
 def test_a_deep_link_asks_the_question_that_it_says(visit: Visit, sample_store: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from tests.unit.analysis.rows import Request, write_units
 from tracekit import queries
-from tracekit.analysis.measured import create_table
 from tracekit.analysis.missed_stages import lost_by_stage
 from tracekit.analysis.request_goodput import judge_requests
 from tracekit.analysis.slo import SloSet, parsed_slo
+from tracekit.analysis.temporary import create_table
 from tracekit.store import Database
 
 NAMES = [name for topic in ("goodput", "failures") for name in queries.names(topic)]

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis import blocks
+from tracekit.analysis.answer import question
 from tracekit.analysis.compare_answer import CompareAnswer, Verdict
-from tracekit.analysis.compare_words import compare_summary
 from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selected
 from tracekit.analysis.mix import whole_parts
 from tracekit.analysis.same_mix import METRICS, Matched, Means, matched, stage_means
@@ -57,6 +57,7 @@ class _Estimates:
     contributions: list[np.ndarray]
 
 
+@question("compare")
 def compare(
     database: Database,
     before: str | None,
@@ -88,12 +89,11 @@ def compare(
     metrics, stages = _metric_frame(matches, judged), _stage_frame(names, matches, judged)
     outcomes = _outcome_frame(shares, judged)
     verdict = shortage or _verdict(metrics, stages, outcomes)
-    answer = CompareAnswer(
+    return CompareAnswer(
         before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
         metrics=metrics, stages=stages, outcomes=outcomes, load=_load_frame(sides),
-        method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict, summary="",
+        method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict,
     )  # fmt: skip
-    return compare_summary(answer)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 import polars as pl
 
+from tracekit.analysis.worded import in_words
+from tracekit.schema import exchanged
+
 Verdict = Literal[
     "regressed", "improved", "mixed", "stage_slower", "no_change", "too_few_blocks", "too_few_units", "no_units"
 ]
@@ -17,6 +20,7 @@ no_units: a side is empty.
 """
 
 
+@exchanged("compare")
 @dataclass(frozen=True)
 class CompareAnswer:
     """Requests before and after, metric by metric and stage by stage, at the same mix.
@@ -48,7 +52,11 @@ class CompareAnswer:
     method: str
     block_counts: list[int]
     verdict: Verdict
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        """The conclusion in sentences, as `tracekit.wording` says it."""
+        return in_words(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values, stages inside their metric."""

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis import blocks
-from tracekit.analysis.measured import create_table, rows
 from tracekit.analysis.request_goodput import judge_requests
 from tracekit.analysis.slo import Slo, SloSet
+from tracekit.analysis.temporary import create_table, rows
 from tracekit.errors import UsageError
 from tracekit.store import Database
 

@@ -11,8 +11,8 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.measured import create_table, rows
 from tracekit.analysis.normal_times import register_normals
+from tracekit.analysis.temporary import create_table, rows
 
 INTRINSIC = "intrinsic"
 """Stand-in for a stage: no stage was above its normal, or nothing good is there to compare with."""

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.measured import create_table, rows
+from tracekit.analysis.temporary import create_table, rows
 
 LEVELS = (1, 64, 4096)
 """Bins whose numbers agree after division by this are like each other: same sizes, same input size, same population."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 import polars as pl
 
-from tracekit.analysis.measured import create_table, rows
 from tracekit.analysis.request_goodput_answer import BUCKETS
+from tracekit.analysis.temporary import create_table, rows
 
 TENANT_KEYS = (
     "tenant.id", "tenant", "tenant_id", "enduser.id", "user.id", "organization.id", "llm.user", "gen_ai.request.user",

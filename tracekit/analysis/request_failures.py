@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from tracekit.analysis.durations import duration_text
-from tracekit.analysis.measured import create_table, rows
+from tracekit.analysis.answer import question
 from tracekit.analysis.request_failures_answer import RequestFailures, Verdict
 from tracekit.analysis.request_selection import select_requests
+from tracekit.analysis.temporary import create_table, rows
 from tracekit.store import Database
 
 QUIET_NS = 60_000_000_000
@@ -27,6 +27,7 @@ FAILED = ("failed", "timed_out")
 REFUSED = ("rejected", "shed")
 
 
+@question("request_failures")
 def request_failures(database: Database, *, where: str | None = None) -> RequestFailures:
     """Give each request that was not served one first cause, and group the failed ones into incidents.
 
@@ -55,7 +56,7 @@ def request_failures(database: Database, *, where: str | None = None) -> Request
             "evidence": rows(cursor, "failures/evidence"),
         }
     verdict: Verdict = "no_requests" if not facts["attempted"] else "failures" if facts["failed"] else "no_failures"
-    return RequestFailures(where=where, **facts, verdict=verdict, summary=_summary(facts))
+    return RequestFailures(where=where, **facts, verdict=verdict)
 
 
 def _incidents(cursor: duckdb.DuckDBPyConnection, endings: tuple[str, ...]) -> pl.DataFrame:
@@ -78,52 +79,3 @@ def _counts(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
         "collateral": int(collateral),
         **counts,
     }
-
-
-def _summary(facts: dict[str, Any]) -> str:
-    if not facts["attempted"]:
-        return "There are no requests to judge."
-    sentences = [_failed_sentence(facts), *_incident_sentences(facts["incidents"]), _other_sentence(facts)]
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def _failed_sentence(facts: dict[str, Any]) -> str:
-    if not facts["failed"]:
-        return f"None of {facts['attempted']:,} requests failed."
-    timed_out = f", {facts['timed_out']:,} of them by a time-out" if facts["timed_out"] else ""
-    return f"{facts['failed']:,} of {facts['attempted']:,} requests failed{timed_out}."
-
-
-def _incident_sentences(incidents: pl.DataFrame) -> list[str]:
-    return [_incident_sentence(row) for row in incidents.head(3).iter_rows(named=True)]
-
-
-def _incident_sentence(row: dict[str, Any]) -> str:
-    what = row["error_type"] or row["kind"]
-    place = " on ".join(part for part in (row["service"], row["host"]) if part) or "an unknown place"
-    stage = f" in {row['stage']}" if row["stage"] else ""
-    limit = duration_text(row["origin_ns"])
-    how = {
-        "messenger": f"the time-out of {limit} is the messenger, the time went to {place}{stage}",
-        "unseen": f"first cause {what} behind {row['operation']}, which reaches {place} and shows no spans of it",
-        "self": f"first cause {what} of {place}{stage} itself",
-        "propagated": f"first cause {what} of {place}{stage}",
-    }[row["rule"]]
-    collateral = f", {row['collateral_count']:,} more were cancelled with them" if row["collateral_count"] else ""
-    lost = f", {duration_text(row['lost_ns'])} lost in engines and calls" if row["lost_ns"] else ""
-    return f"{row['failed_count']:,}: {how}{collateral}{lost}."
-
-
-def _other_sentence(facts: dict[str, Any]) -> str:
-    left = facts["aborted"] - facts["collateral"]
-    others = {
-        "rejected": facts["rejected"],
-        "shed": facts["shed"],
-        "invalid": facts["invalid"],
-        "left by clients": left,
-    }
-    told = ", ".join(f"{count:,} {name}" for name, count in others.items() if count)
-    recovered = {how: count for how, count, _ in facts["recovered"].iter_rows() if count}
-    well = ", ".join(f"{count:,} {how}" for how, count in recovered.items())
-    parts = [f"No failures of the service: {told}." if told else "", f"Recovered and served: {well}." if well else ""]
-    return " ".join(part for part in parts if part)

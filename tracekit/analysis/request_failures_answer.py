@@ -7,10 +7,14 @@ from typing import Any, Literal
 
 import polars as pl
 
+from tracekit.analysis.worded import in_words
+from tracekit.schema import exchanged
+
 Verdict = Literal["failures", "no_failures", "no_requests"]
 """failures: requests failed, and incidents say why. no_failures: none did. no_requests: the selection is empty."""
 
 
+@exchanged("request_failures")
 @dataclass(frozen=True)
 class RequestFailures:
     """Requests that were not served, each with one first cause, and the incidents that they make up.
@@ -40,7 +44,11 @@ class RequestFailures:
     recovered: pl.DataFrame
     evidence: pl.DataFrame
     verdict: Verdict
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        """The conclusion in sentences, as `tracekit.wording` says it."""
+        return in_words(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values, incidents nested as `docs/json.md` writes them."""

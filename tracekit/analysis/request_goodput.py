@@ -9,13 +9,13 @@ from typing import Any, get_args
 import duckdb
 import polars as pl
 
-from tracekit.analysis.measured import create_table, rows
+from tracekit.analysis.answer import question
 from tracekit.analysis.missed_stages import lost_by_stage
 from tracekit.analysis.request_dimensions import dimension_frame
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput, Verdict
-from tracekit.analysis.request_goodput_words import goodput_notes, goodput_summary
 from tracekit.analysis.request_selection import select_requests
 from tracekit.analysis.slo import TERMS, Slo, SloSet, checked_objective, slo_goal
+from tracekit.analysis.temporary import create_table, rows
 from tracekit.errors import UsageError
 from tracekit.store import Database
 
@@ -38,6 +38,7 @@ OVER_TIME_SCHEMA = {
 CLASS_SCHEMA = {"class": pl.String, "attempted": pl.Int64, "good": pl.Int64} | dict.fromkeys(BUCKETS, pl.Int64)
 
 
+@question("request_goodput")
 def request_goodput(
     database: Database,
     slo: str | Slo | SloSet | Mapping[str, Any],
@@ -68,10 +69,7 @@ def request_goodput(
             "by": dimension_frame(cursor),
             "over_time": _over_time(cursor, goal, facts["duration_ns"]),
         }
-    answer = RequestGoodput(
-        slo=goal, mode=mode, where=where, notes=[], verdict=_verdict(facts, goal), summary="", **facts
-    )
-    return goodput_summary(goodput_notes(answer))
+    return RequestGoodput(slo=goal, mode=mode, where=where, verdict=_verdict(facts, goal), **facts)
 
 
 def judge_requests(

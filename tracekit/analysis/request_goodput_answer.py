@@ -7,7 +7,10 @@ from typing import Any, Literal
 
 import polars as pl
 
+from tracekit.analysis.answer import plain
 from tracekit.analysis.slo import SloSet
+from tracekit.analysis.worded import in_words
+from tracekit.schema import exchanged
 
 BUCKETS = (
     "rejected", "shed", "invalid", "failed", "timed_out", "aborted_before", "aborted_after",
@@ -33,6 +36,7 @@ aiperf: as AIPerf: completed and failed requests; e2e ends with the last token; 
 """
 
 
+@exchanged("request_goodput")
 @dataclass(frozen=True)
 class RequestGoodput:
     """Requests against an SLO, each in exactly one bucket: `attempted == good + sum(buckets.values())`.
@@ -49,7 +53,7 @@ class RequestGoodput:
         the budget.
     classes: rows by class of the SLO. unclassed, not_model_calls: requests that no class takes, and that call no model.
     unjudged: by term, served requests that it cannot be judged by.
-    notes: what the answer has to live with. verdict, summary: the conclusion.
+    verdict, summary: the conclusion.
     """
 
     slo: SloSet
@@ -72,9 +76,12 @@ class RequestGoodput:
     unclassed: int
     not_model_calls: int
     unjudged: dict[str, int]
-    notes: list[str]
     verdict: Verdict
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        """The conclusion in sentences, as `tracekit.wording` says it."""
+        return in_words(self)
 
     @property
     def late(self) -> int:
@@ -83,12 +90,9 @@ class RequestGoodput:
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values, frames as lists of rows."""
-        values = {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "slo"}
+        values = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "slo"}
         return values | {
+            "summary": self.summary,
             "objective": self.slo.objective,
             "slo": [{"class": one.name, "where": one.where, **one.limits_ns} for one in self.slo.classes],
         }
-
-
-def _plain(value: object) -> object:
-    return value.to_dicts() if isinstance(value, pl.DataFrame) else value

@@ -8,8 +8,8 @@ import duckdb
 import polars as pl
 
 from tracekit.analysis.condition import checked_condition
-from tracekit.analysis.measured import rows
 from tracekit.analysis.slo import Slo
+from tracekit.analysis.temporary import rows
 from tracekit.errors import QueryError
 
 SERVICE = "service"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import UsageError
+from tracekit.schema import exchanged
 
 TERMS = ("ttft", "tpot", "e2e")
 """What an objective can limit, in the order in which a late request is charged."""
@@ -38,6 +39,7 @@ PRESETS = (*_PRESETS_MS, "gpt-j")
 """Names of objectives that MLPerf Inference publishes."""
 
 
+@exchanged("slo")
 @dataclass(frozen=True)
 class Slo:
     """Limits in nanoseconds for the requests of one class; None where a term is not configured.
@@ -58,6 +60,7 @@ class Slo:
         return {term: limit for term, limit in given.items() if limit is not None}
 
 
+@exchanged("slo_set")
 @dataclass(frozen=True)
 class SloSet:
     """The classes of a service, the first that fits a request counts, and the share that should be good."""

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from tracekit import output
-from tracekit.api import CompareAnswer, Store
+from tracekit.analysis import CompareAnswer
+from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
 from tracekit.errors import UsageError
 from tracekit.report.compared import compare_output

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from tracekit import output
-from tracekit.api import Mode, RequestGoodput, Store, slo_file
+from tracekit.analysis import Mode, RequestGoodput, slo_file
+from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
 from tracekit.errors import UsageError
 from tracekit.report.requests import request_failures_output, request_goodput_output

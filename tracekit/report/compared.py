@@ -5,9 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from tracekit.analysis import CompareAnswer
-from tracekit.analysis.durations import duration_text
 from tracekit.output import Output, table
-from tracekit.report import words
+from tracekit.wording import duration_text, interval_text, share_text
 
 _SHOWN_STAGES = 8
 
@@ -45,8 +44,8 @@ def _line(metric: str, stage: str, row: dict[str, object]) -> dict[str, str]:
         "before": duration_text(before),  # type: ignore[arg-type]
         "after": duration_text(after),  # type: ignore[arg-type]
         "change": duration_text(excess),  # type: ignore[arg-type]
-        "relative": words.share(row["relative"]),  # type: ignore[arg-type]
-        "95 % interval": words.interval(low, high),  # type: ignore[arg-type]
+        "relative": share_text(row["relative"]),  # type: ignore[arg-type]
+        "95 % interval": interval_text(low, high),  # type: ignore[arg-type]
         "significant": {True: "yes", False: "no", None: "not known"}[row["significant"]],  # type: ignore[index]
     }
 
@@ -55,8 +54,8 @@ def _outcome_table(outcomes: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
             "outcome": row["outcome"],
-            "before": words.share(row["before"]),
-            "after": words.share(row["after"]),
+            "before": share_text(row["before"]),
+            "after": share_text(row["after"]),
             "significant": {True: "yes", False: "no", None: "not known"}[row["significant"]],
         }
         for row in outcomes.iter_rows(named=True)

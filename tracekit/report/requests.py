@@ -6,11 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.analysis import RequestFailures, RequestGoodput
-from tracekit.analysis.durations import duration_text
-from tracekit.analysis.request_goodput_answer import BUCKETS
+from tracekit.analysis import BUCKETS, RequestFailures, RequestGoodput
 from tracekit.output import Output, table
-from tracekit.report import words
+from tracekit.wording import duration_text, goodput_notes, moment_text, share_text
 
 _SHOWN_ROWS = 12
 
@@ -22,7 +20,10 @@ def request_goodput_output(answer: RequestGoodput) -> Output:
 
 def goodput_object(answer: RequestGoodput | None, training: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     """The documented JSON of `tracekit goodput`: requests under `serving`, training jobs under `training`."""
-    return {"serving": None if answer is None else answer.as_dict(), "training": training or []}
+    return {
+        "serving": None if answer is None else answer.as_dict() | {"notes": goodput_notes(answer)},
+        "training": training or [],
+    }
 
 
 def request_failures_output(answer: RequestFailures) -> Output:
@@ -32,7 +33,7 @@ def request_failures_output(answer: RequestFailures) -> Output:
 
 def request_goodput_text(answer: RequestGoodput) -> str:
     """The summary, what it has to live with, stages of late requests, waste, and who was hit."""
-    parts = [answer.summary, *(f"- {note}" for note in answer.notes)]
+    parts = [answer.summary, *(f"- {note}" for note in goodput_notes(answer))]
     if len(answer.lost_by_stage):
         parts += ["", "Late requests by stage (misses sum to the late ones; the last column does not):"]
         parts.append(table(_stage_table(answer.lost_by_stage)))
@@ -70,7 +71,7 @@ def _dimension_table(by: pl.DataFrame) -> pl.DataFrame:
             "by": row["dimension"],
             "value": row["value"] or "not told",
             "attempted": f"{row['attempted']:,}",
-            "good": words.share(row["good"] / (row["attempted"] - row["invalid"] or 1)),
+            "good": share_text(row["good"] / (row["attempted"] - row["invalid"] or 1)),
             "most lost to": _most_lost(row),
         }
         for row in by.group_by("dimension", maintain_order=True).head(_SHOWN_ROWS).iter_rows(named=True)
@@ -98,8 +99,8 @@ def _incident_table(incidents: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
             "incident": row["incident"],
-            "from": words.moment(row["first_ns"]),
-            "until": words.moment(row["last_ns"]),
+            "from": moment_text(row["first_ns"]),
+            "until": moment_text(row["last_ns"]),
             "requests": f"{row['failed_count']:,}",
             "collateral": f"{row['collateral_count']:,}",
             "rule": row["rule"],

@@ -21,6 +21,7 @@ from tracekit.analysis.request_goodput_answer import BUCKETS
 from tracekit.analysis.slo import slo_set
 from tracekit.errors import QueryError, UsageError
 from tracekit.store import Database
+from tracekit.wording import goodput_notes
 
 Write = Callable[[Sequence[Request | Step]], Database]
 
@@ -107,7 +108,7 @@ def test_health_checks_are_no_requests_where_anything_calls_a_model(database: Da
     health = Seen(1, 0, MS, "GET /health", trace=2, kind=2)
     answer = request_goodput(receive(database, tmp_path, [root(S, 200), call(2, 0, S), health]), "e2e=1s")
     assert (answer.attempted, answer.good, answer.not_model_calls) == (1, 1, 1)
-    assert "1 requests that call no model were left out" in answer.notes
+    assert "1 requests that call no model were left out" in goodput_notes(answer)
 
 
 def test_what_cannot_be_measured_is_unknown_and_said(store: Write) -> None:
@@ -115,7 +116,7 @@ def test_what_cannot_be_measured_is_unknown_and_said(store: Write) -> None:
     plain = replace(GOOD, stages=[("e2e", "upstream", 500)])
     answer = request_goodput(store([plain, GOOD]), "ttft=200ns")
     assert (answer.good, found(answer), answer.unjudged["ttft"]) == (1, {"unknown": 1}, 1)
-    assert any("cannot be judged by ttft" in note for note in answer.notes)
+    assert any("cannot be judged by ttft" in note for note in goodput_notes(answer))
     nobody = request_goodput(store([]), "ttft=200ns", where="first_token_ns IS NULL")
     assert (nobody.verdict, "No served request can be judged" in nobody.summary) == ("unjudged", True)
 
@@ -123,7 +124,7 @@ def test_what_cannot_be_measured_is_unknown_and_said(store: Write) -> None:
 def test_an_objective_that_nobody_meets_is_said(store: Write) -> None:
     """Without good requests nothing is normal, so the misses are nobody's."""
     answer = request_goodput(store([GOOD] * 5), "ttft=1ns")
-    assert any("no request meets ttft" in note for note in answer.notes)
+    assert any("no request meets ttft" in note for note in goodput_notes(answer))
     assert answer.lost_by_stage.select("stage", "misses", "would_be_good").rows() == [("intrinsic", 5, 0)]
 
 
@@ -225,7 +226,7 @@ def test_waste_is_what_not_good_requests_consumed(store: Write) -> None:
     failed = replace(GOOD, outcome="failed", output_tokens=None, input_tokens=None)
     answer = request_goodput(store([retried, late(1000), failed]), SLO)
     assert (answer.wasted_tokens, answer.wasted_engine_ns) == (15, 1490 + 500 + 50)
-    assert any("tell no tokens" in note for note in answer.notes)
+    assert any("tell no tokens" in note for note in goodput_notes(answer))
 
 
 def test_dimensions_sum_to_what_was_attempted(store: Write) -> None:

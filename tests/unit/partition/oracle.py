@@ -52,17 +52,6 @@ class Answer:
                 own[row] += cut[0] <= instant < cut[1]
         return own
 
-    def shares(self) -> list[Fraction]:
-        """Exact share of each row when every instant is divided among the active rows of the tree."""
-        share = [Fraction(0)] * len(self.rows)
-        for tree in self.trees.values():
-            for instant in range(*tree.clipped[tree.root]):
-                is_open = {row for row, (start, end) in tree.clipped.items() if start <= instant < end}
-                active = is_open - {self.parent[row] for row in is_open}
-                for row in active:
-                    share[row] += Fraction(1, len(active))
-        return share
-
 
 def solve(given: list[Row], rule: str, tolerance: Fraction) -> Answer:
     """Clean one trace and paint all its trees."""

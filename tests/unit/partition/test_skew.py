@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.unit.partition.exclusive_time import self_ns
 from tracekit.errors import UsageError
-from tracekit.partition import Forest, estimate_skew, partition, self_ns
+from tracekit.partition import Forest, estimate_skew, partition
 
 MS = 1_000_000
 CLIENT_HOST, SERVER_HOST = 0, 1
