@@ -5,7 +5,15 @@ from tracekit.store.held import HeldStore, held_store, holding
 from tracekit.store.ingests import IngestWriter
 from tracekit.store.merging import MergedBatch, SortedBatch, merge_batches, sort_by_service
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
-from tracekit.store.read_only import LimitedRows, batches, looked_up, only_looking, read_only_sql, spill_folder
+from tracekit.store.read_only import (
+    LimitedRows,
+    WatchedDatabase,
+    batches,
+    looked_up,
+    only_looking,
+    read_only_sql,
+    spill_folder,
+)
 from tracekit.store.schema import SCHEMA_VERSION
 from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
