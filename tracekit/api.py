@@ -128,7 +128,7 @@ class Store:
         >>> store.ask("quality").verdict
         'usable'
         """
-        from tracekit import analysis, wording  # noqa: F401  (the answer speaks the words)
+        from tracekit import analysis
 
         return analysis.question_named(question)(self._database, *arguments, **options)
 
@@ -285,8 +285,8 @@ class _ServedStore(Store):
 
     def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
         """See `Store.ask`."""
-        # What comes back is made from the types that these register, and speaks the words.
-        from tracekit import wording  # noqa: F401
+        # What comes back is made from the types that it registers.
+        from tracekit import analysis  # noqa: F401
 
         return self._remote.answer(question, *arguments, **options)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
+
+WORDING = "tracekit.wording"
 
 Words = TypeVar("Words", bound=Callable[[Any], str])
 
@@ -21,7 +24,12 @@ def words_for(kind: type) -> Callable[[Words], Words]:
 
 
 def in_words(value: object) -> str:
-    """A value in words. Raises `LookupError` for a class that nothing was registered for."""
+    """A value in words. Raises `LookupError` for a class that nothing was registered for.
+
+    The room of words stands above this one, so it is found by its name, when the first word is asked for.
+    """
+    if type(value) not in _WORDS:
+        import_module(WORDING)
     say = _WORDS.get(type(value))
     if say is None:
         raise LookupError(f"no words for {type(value).__name__}: register some in tracekit.wording")
