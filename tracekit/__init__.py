@@ -1,10 +1,10 @@
 """tracekit: which stage made the slow ones slow, from OpenTelemetry data, exactly.
 
-    import tracekit as tk
+import tracekit as tk
 
-    store = tk.open("run.duckdb")
-    store.ingest("traces.jsonl")
-    print(store.tail("ttft").stages)
+store = tk.open("run.duckdb")
+store.ingest("traces.jsonl")
+print(store.tail("ttft").stages)
 """
 
 from tracekit.api import Store

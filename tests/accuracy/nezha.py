@@ -56,9 +56,7 @@ def forest_of(spans: pl.DataFrame) -> Forest:
     belongs to another service.
     """
     rows = spans.with_row_index("row").select("unit", "sid", pl.col("row").cast(pl.Int64).alias("parent_row"))
-    linked = spans.join(
-        rows, left_on=["unit", "pid"], right_on=["unit", "sid"], how="left", maintain_order="left"
-    )
+    linked = spans.join(rows, left_on=["unit", "pid"], right_on=["unit", "sid"], how="left", maintain_order="left")
     absent = pl.when(pl.col("pid").is_null()).then(PARENTLESS).otherwise(PARENT_MISSING)
     parent = linked.select(pl.coalesce("parent_row", absent)).to_series().to_numpy()
     start_ns = (spans["trace_start_ns"] + spans["start_ns"]).to_numpy()
@@ -89,9 +87,7 @@ def operations_of(spans: pl.DataFrame) -> pl.DataFrame:
         "case",
         "unit",
         "service",
-        callee=spans["service"]
-        .gather(called.clip(0))
-        .zip_with(called >= 0, pl.Series([None], dtype=pl.String)),
+        callee=spans["service"].gather(called.clip(0)).zip_with(called >= 0, pl.Series([None], dtype=pl.String)),
         operation=pl.col("op").cast(pl.String),
         self_ns=pl.Series(own_ns[: len(spans)]),
     )

@@ -45,9 +45,7 @@ def forest_of(case: dict) -> Forest:
         start_ns=[span["start"] for span in spans],
         end_ns=[span["end"] for span in spans],
         tiebreak=[sorted(ids).index(span_id) for span_id in ids],
-        blocking=[
-            not (kinds.get(span["parent"]) == "producer" and span["kind"] == "consumer") for span in spans
-        ],
+        blocking=[not (kinds.get(span["parent"]) == "producer" and span["kind"] == "consumer") for span in spans],
     )
 
 

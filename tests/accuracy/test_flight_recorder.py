@@ -54,7 +54,7 @@ def test_exactly_the_injected_ranks_are_blamed(shared_data: Path) -> None:
 
 @pytest.mark.parametrize("lost", range(16))
 def test_a_lost_dump_never_accuses_a_victim(shared_data: Path, lost: int) -> None:
-    """Without the dump of a victim the answer stays; without that of a culprit the other is found, and the lost told."""
+    """Without that of a culprit the other one is found, and the lost dump told."""
     for run in runs(shared_data):
         hang = explained([each for each in dumps_of(run) if each.rank != lost])
         assert set(hang.culprits["rank"]) == injected(run) - {lost}, run.name

@@ -116,9 +116,7 @@ def _rows(parts: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
     )
     return rows.with_columns(
         pl.concat_str("amount", "percent", "owner", separator="  ·  ").alias("label"),
-        pl.max_horizontal(pl.lit(0.0), "excess", "high", *({"alternative"} & set(rows.columns))).alias(
-            "label_at"
-        ),
+        pl.max_horizontal(pl.lit(0.0), "excess", "high", *({"alternative"} & set(rows.columns))).alias("label_at"),
     )
 
 
@@ -174,9 +172,7 @@ def _tooltip() -> list[alt.Tooltip]:
 
 def _whiskers(base: alt.Chart) -> alt.Chart:
     known = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
-    return known.mark_errorbar(ticks=True, color=NEUTRAL, thickness=1.5).encode(
-        x=alt.X("low:Q", title=""), x2="high:Q"
-    )
+    return known.mark_errorbar(ticks=True, color=NEUTRAL, thickness=1.5).encode(x=alt.X("low:Q", title=""), x2="high:Q")
 
 
 def _alternative_marks(base: alt.Chart) -> alt.Chart:

@@ -78,9 +78,7 @@ def _file(path: str, *, is_named: bool) -> Source:
         status = os.stat(path)  # noqa: PTH116
     except OSError as error:
         if os.path.islink(path):  # noqa: PTH114
-            return Source(
-                name=path, is_named=is_named, error=f"points to {Path(path).readlink()}, which is not there"
-            )
+            return Source(name=path, is_named=is_named, error=f"points to {Path(path).readlink()}, which is not there")
         return Source(name=path, is_named=is_named, error=reason(error))
     if not is_named and not stat.S_ISREG(status.st_mode):
         return Source(name=path, is_named=False, error="is no regular file; name it to read it")

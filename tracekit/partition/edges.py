@@ -26,9 +26,7 @@ def edge_rows(forest: Forest, service: NDArray[np.int32]) -> NDArray[np.int64]:
     not one value a row.
     """
     if np.shape(service) != forest.key.shape:
-        raise UsageError(
-            f"service has shape {np.shape(service)} for {forest.row_count} rows; give one value a row"
-        )
+        raise UsageError(f"service has shape {np.shape(service)} for {forest.row_count} rows; give one value a row")
     return _edge_rows(
         forest.parent,
         forest.blocking,

@@ -101,9 +101,7 @@ def _gaps_before_children(partition: Partition, child: NDArray[np.int64]) -> _Se
     return parent, start_ns, partition.window_start_ns[child]
 
 
-def _tails_after_children(
-    partition: Partition, windowed: NDArray[np.int64], child: NDArray[np.int64]
-) -> _Segments:
+def _tails_after_children(partition: Partition, windowed: NDArray[np.int64], child: NDArray[np.int64]) -> _Segments:
     """Each windowed row's own time after its last windowed child, all of it where there is none."""
     start_ns = partition.window_start_ns.copy()
     np.maximum.at(start_ns, partition.effective_parent[child], partition.window_end_ns[child])

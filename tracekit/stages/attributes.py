@@ -51,9 +51,7 @@ def make_batch_spans(cursor: duckdb.DuckDBPyConnection, query: str) -> frozenset
     return keys
 
 
-def _senders(
-    groups: list[tuple[list[str], list[int]]], keys: frozenset[str]
-) -> list[tuple[Iterable[str], str]]:
+def _senders(groups: list[tuple[list[str], list[int]]], keys: frozenset[str]) -> list[tuple[Iterable[str], str]]:
     """The attributes that each group of resources has, as (keys, condition); together they are all spans.
 
     Spans of one service lie together in the store, so a group mostly meets row groups that have its keys.

@@ -35,18 +35,14 @@ def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: 
 
 def select_shown_trace(cursor: duckdb.DuckDBPyConnection) -> bool:
     """Select all spans of the one trace in `dirty_traces`; returns whether it has any."""
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE batch_traces AS SELECT trace_id, 0 AS trace_no FROM dirty_traces"
-    )
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_traces AS SELECT trace_id, 0 AS trace_no FROM dirty_traces")
     ranges = cursor.execute("SELECT first_ns, last_ns FROM dirty_traces").fetchall()
     for first_ns, last_ns in ranges:
         _set_range(cursor, first_ns, last_ns)
     return bool(ranges)
 
 
-def read_batch(
-    cursor: duckdb.DuckDBPyConnection, *, host_of: NDArray[np.int32], meanings: pl.DataFrame
-) -> TraceBatch:
+def read_batch(cursor: duckdb.DuckDBPyConnection, *, host_of: NDArray[np.int32], meanings: pl.DataFrame) -> TraceBatch:
     """The batch that `select_batch` selected; `host_of` is the number of the host of each resource id."""
     spans, keys = _spans(cursor, "batch_spans")
     for table, query in _READ_BY_MAPPINGS.items():
@@ -64,9 +60,7 @@ def read_batch(
     )
 
 
-def select_step_batch(
-    cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int
-) -> None:
+def select_step_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
     """Select the spans of a batch of `dirty_steps`, which start in a range of time."""
     members = "CREATE OR REPLACE TEMP TABLE batch_members AS " + queries.text("units/batch_members")
     cursor.execute(members, {"batch_no": batch_no})

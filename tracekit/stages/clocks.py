@@ -32,10 +32,6 @@ def doubtful_hosts(spans: Spans, host: NDArray[np.int32]) -> NDArray[np.int32]:
 def _contradicting(spans: Spans, host: NDArray[np.int32]) -> NDArray[np.int64]:
     server = np.flatnonzero((spans.kind == SERVER) & (spans.parent >= 0))
     client = spans.parent[server]
-    between_hosts = (
-        (host[server] != host[client]) & (host[server] != UNKNOWN_HOST) & (host[client] != UNKNOWN_HOST)
-    )
-    is_outside = (spans.start_ns[server] < spans.start_ns[client]) | (
-        spans.end_ns[server] > spans.end_ns[client]
-    )
+    between_hosts = (host[server] != host[client]) & (host[server] != UNKNOWN_HOST) & (host[client] != UNKNOWN_HOST)
+    is_outside = (spans.start_ns[server] < spans.start_ns[client]) | (spans.end_ns[server] > spans.end_ns[client])
     return server[between_hosts & is_outside & (spans.kind[client] == CLIENT)]

@@ -48,9 +48,7 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parts(collectives: pl.DataFrame) -> pl.DataFrame:
     """Collective spans with nothing null in what identifies their collective."""
-    named = (
-        _named(collectives).with_columns(pl.col("collective_seq").fill_null(-1)).sort("start_ns", "span_id")
-    )
+    named = _named(collectives).with_columns(pl.col("collective_seq").fill_null(-1)).sort("start_ns", "span_id")
     return named.with_columns(nth=pl.int_range(pl.len()).over("rank", *_INSTANCE[:-1]))
 
 

@@ -95,10 +95,14 @@ def _outermost(told: pl.DataFrame, column: str) -> pl.DataFrame:
 
 def _first_tokens(told: pl.DataFrame) -> pl.DataFrame:
     """The first token as the outermost layer saw it; none where several spans of that layer saw one."""
-    return _outermost(told, "first_token_ns").group_by("key").agg(
-        first_token_ns=_only_one("first_token_ns"),
-        seen_from=pl.col("vantage").first(),
-        has_several_calls=pl.len() > 1,
+    return (
+        _outermost(told, "first_token_ns")
+        .group_by("key")
+        .agg(
+            first_token_ns=_only_one("first_token_ns"),
+            seen_from=pl.col("vantage").first(),
+            has_several_calls=pl.len() > 1,
+        )
     )
 
 
@@ -208,8 +212,7 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
         model=pl.coalesce("facing_model", "engine_model"),
         input_tokens=pl.coalesce("engine_input_tokens", "facing_input_tokens"),
         output_tokens=pl.coalesce("engine_output_tokens", "facing_output_tokens"),
-        has_several_calls=pl.col("has_several_calls").fill_null(False)
-        | (pl.col("engine_count") > 1).fill_null(False),
+        has_several_calls=pl.col("has_several_calls").fill_null(False) | (pl.col("engine_count") > 1).fill_null(False),
     ).with_columns(
         last_token_ns=pl.coalesce(
             "engine_last_ns",

@@ -11,9 +11,7 @@ from tracekit import queries
 _NOTHING_BUILT = -1
 
 
-def make(
-    cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int
-) -> None:
+def make(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int) -> None:
     """Make the temporary table that `queries/units/<query>.sql` describes; `query` defaults to `table`."""
     statement = f"CREATE OR REPLACE TEMP TABLE {table} AS {queries.text(f'units/{query or table}')}"
     cursor.execute(statement, parameters or None)

@@ -155,10 +155,7 @@ def _timeline(steps: _Steps) -> tuple[Timeline, NDArray[np.int64]]:
     """Who owns which time of each unit, collectives cut where the last rank arrived; rows of the owners."""
     names = steps.batch.operations.codes.names
     priority = np.array(
-        [
-            _PRIORITIES.get(name, _UNATTRIBUTED_PRIORITY if name == UNATTRIBUTED else _OTHER_PRIORITY)
-            for name in names
-        ]
+        [_PRIORITIES.get(name, _UNATTRIBUTED_PRIORITY if name == UNATTRIBUTED else _OTHER_PRIORITY) for name in names]
     )
     priority[[at for at, name in enumerate(names) if name == UNSPLIT]] = _PRIORITIES[COLLECTIVE]
     rows = steps.rows.with_columns(priority=pl.Series(priority[steps.rows["stage"].to_numpy()]))

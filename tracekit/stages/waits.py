@@ -120,9 +120,7 @@ def _follow(
             path_at_ns[depth] = at_ns
             path_until_ns[depth] = stop_ns
         else:
-            _charge(
-                charges, found, path_segment[0], segments.culprit_rank[waits_in], segment, stop_ns - at_ns
-            )
+            _charge(charges, found, path_segment[0], segments.culprit_rank[waits_in], segment, stop_ns - at_ns)
             found += 1
     return found
 

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tracekit.analysis.replay.graph import StepGraph
-from tracekit.analysis.replay.pipeline import COMMUNICATION, PEER_TO_PEER, pipeline_graph
+from tracekit.analysis.replay.pipeline import COMMUNICATION, PEER_TO_PEER
 from tracekit.analysis.replay.steps import Steps
 
 WORST_SHARE_PERCENT = 3
@@ -22,8 +21,6 @@ WORST_SHARE_PERCENT = 3
 
 NEGATIVE_TRANSFER_NS = -10_000_000
 """A transfer that ends this long before its last start counts as none; less is kept as it is (the artifact's code)."""
-
-_CHUNK_CELLS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,7 @@ class PublishedSlowdowns:
     by_kind: pl.DataFrame
     by_replica: pl.DataFrame
     by_stage: pl.DataFrame
+    by_step: pl.DataFrame
     by_rank: pl.DataFrame
     worst_ranks: tuple[int, ...]
     worker_share: float | None
@@ -55,7 +53,8 @@ def published_slowdowns(steps: Steps) -> PublishedSlowdowns:
     """S, S_t, S_w, M_W and M_S of steps, by the definitions of the OSDI 2025 paper and its artifact."""
     replays = _Replays.of(steps)
     every = np.ones(replays.shape, np.bool_)
-    original, ideal = replays.mean_ns(every), replays.mean_ns(~every)
+    original_ns, ideal_ns = replays.lengths_ns(every), replays.lengths_ns(~every)
+    original, ideal = original_ns.mean(axis=0).tolist(), ideal_ns.mean(axis=0).tolist()
     kinds = _groups(steps.slots["kind"].replace(_SIDES))
     by_kind = [(name, replays.closing_ns(chosen) / ideal[0]) for name, chosen in kinds]
     by_stage = [(stage, replays.closing_ns(chosen) / ideal[0]) for stage, chosen in _groups(steps.slots["stage"])]
@@ -70,6 +69,7 @@ def published_slowdowns(steps: Steps) -> PublishedSlowdowns:
         by_kind=_table("kind", by_kind),
         by_replica=_table("data_parallel_rank", list(zip(_replica_names(steps), by_replica.tolist(), strict=True))),
         by_stage=_table("stage", by_stage),
+        by_step=_table("step", list(zip(steps.steps.tolist(), original_ns[:, 1] / ideal_ns[:, 0], strict=True))),
         by_rank=ranks.select("rank", "stage", "data_parallel_rank", "slowdown"),
         worst_ranks=tuple(worst["rank"].to_list()),
         worker_share=replays.share_without(is_worst, original[1], ideal[1]),
@@ -103,13 +103,13 @@ class _Replays:
     def shape(self) -> tuple[int, int]:
         return self.ideal_ns.shape[0], self.ideal_ns.shape[1]
 
-    def mean_ns(self, is_kept: NDArray[np.bool_]) -> tuple[float, float]:
-        """Mean length of the steps, by their closing operations and by all."""
-        closing, last = self.steps.replayed(self.ideal_ns, is_kept, own_ns=self.own_ns).mean(axis=0)
-        return float(closing), float(last)
+    def lengths_ns(self, is_kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Lengths of the steps, by their closing operations and by all."""
+        return self.steps.replayed(self.ideal_ns, is_kept, own_ns=self.own_ns)
 
     def closing_ns(self, slots: NDArray[np.bool_]) -> float:
-        return self.mean_ns(np.broadcast_to(slots[:, None], self.shape))[0]
+        """Mean length if only these slots keep their times."""
+        return float(self.lengths_ns(np.broadcast_to(slots[:, None], self.shape))[:, 0].mean())
 
     def of_ranks(self, ranks: pl.DataFrame) -> NDArray[np.bool_]:
         """Slots and replicas of ranks (`stage`, `replica`)."""
@@ -122,7 +122,7 @@ class _Replays:
     def share_without(self, idealised: NDArray[np.bool_], original_ns: float, ideal_ns: float) -> float | None:
         if original_ns == ideal_ns:
             return None
-        return (original_ns - self.mean_ns(~idealised)[1]) / (original_ns - ideal_ns)
+        return (original_ns - float(self.lengths_ns(~idealised)[:, 1].mean())) / (original_ns - ideal_ns)
 
     def replica_means_ns(self) -> NDArray[np.float64]:
         """Mean step times if one replica keeps its times, for each.
@@ -133,14 +133,12 @@ class _Replays:
         count = self.steps.replica_count
         if count == 1:
             return np.array([self.closing_ns(np.ones(self.shape[0], np.bool_))])
-        graph: StepGraph = self.steps.graph
         kept = np.zeros((self.shape[0], 2), np.bool_)
         kept[:, 0] = True
         means = np.empty(count)
         for replica in range(count):
             pair = np.repeat(self.own_ns[:, :, replica, None], 2, axis=2)
             means[replica] = self.steps.replayed(self.ideal_ns[:, :2], kept, own_ns=pair)[:, 0].mean()
-        assert graph.slot_count == self.shape[0]
         return means
 
 
@@ -163,6 +161,3 @@ def _worker_slowdowns(
 def _table(name: str, rows: list[tuple[object, float]]) -> pl.DataFrame:
     names, slowdowns = zip(*rows, strict=True)
     return pl.DataFrame({name: names, "slowdown": slowdowns}).sort("slowdown", name, descending=[True, False])
-
-
-__all__ = ["PublishedSlowdowns", "pipeline_graph", "published_slowdowns"]

@@ -125,8 +125,9 @@ def _numbered(operations: pl.DataFrame) -> _Numbered:
     cells = _cells(placed, steps, step, replica, shape)
     ranks = operations.group_by("data_parallel_rank", stage="pipeline_stage").agg(pl.col("rank").min())
     ranks = ranks.with_columns(replica=pl.Series(np.searchsorted(replicas, ranks["data_parallel_rank"].to_numpy())))
-    renamed = slots.rename({"operation": "kind", "pipeline_stage": "stage"}).select(SLOT_SCHEMA.keys())
-    return _Numbered(renamed.cast(SLOT_SCHEMA), ranks.sort("rank"), cells)
+    named = slots.with_columns(kind="operation", stage="pipeline_stage")
+    renamed = named.select(pl.col(name).cast(kind) for name, kind in SLOT_SCHEMA.items())
+    return _Numbered(renamed, ranks.sort("rank"), cells)
 
 
 def _usual_step(operations: pl.DataFrame) -> int:
