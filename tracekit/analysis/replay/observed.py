@@ -7,7 +7,7 @@ a saving is rather understated than overstated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -19,38 +19,48 @@ from tracekit.errors import InsufficientDataError
 OPEN_OPERATIONS = 6
 """How many operations of a rank can be open at a time and still be told apart."""
 
-ROLE = ("step", "pipeline_stage", "operation", "sequence")
-"""Ranks that do the same in a step: operations that agree in this are peers."""
+ROLE = ("pipeline_stage", "operation", "member_count", "sequence")
+"""Ranks that do the same part of a step: operations that agree in this are peers."""
 
 
 @dataclass(frozen=True, eq=False)
 class ObservedSteps:
     """Operations of steps and their dependencies; whole nanoseconds, exact.
 
-    operations: one row an operation, sorted by step, rank and start, with `step_number` (from 0), `meeting` and the
-        columns that were given. own_ns: from the last start of its meeting to its end. delay_ns: how late it began.
-    steps: `step` of each step number. observed_ns: from a step's first start to its last end.
+    operations: one row an operation, sorted by stretch, rank and start, with `meeting`, its `member_count`, the
+        `sequence` among operations alike of its rank, its `role` (a number from 0 for what agrees in `ROLE`),
+        `role_in_step` (with the step besides), and the columns that were given.
+    own_ns: from the last start of its meeting to its end. delay_ns: how late it began after all that had ended.
+    step_counts: how many steps each stretch has. observed_ns: from a stretch's first start to its last end.
     left_out: `step` and `reason`.
     """
 
     operations: pl.DataFrame
     own_ns: NDArray[np.int64]
     delay_ns: NDArray[np.int64]
-    steps: NDArray[np.int64]
+    step_counts: NDArray[np.int64]
     observed_ns: NDArray[np.int64]
     left_out: pl.DataFrame
-    first_step: NDArray[np.int64]
+    first_stretch: NDArray[np.int64]
     order: NDArray[np.int64]
     before: NDArray[np.int64]
     first_member: NDArray[np.int64]
     member: NDArray[np.int64]
 
     def replayed(self, own_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The length of each step with other times and delays, by operation."""
-        length_ns = np.empty(len(self.steps), np.int64)
+        """The length of each stretch with other times and delays, by operation."""
+        length_ns = np.empty(len(self.step_counts), np.int64)
         room = np.empty(len(own_ns), np.int64)
         replay_observed(
-            self.first_step, self.order, self.before, self.first_member, self.member, own_ns, delay_ns, room, length_ns
+            self.first_stretch,
+            self.order,
+            self.before,
+            self.first_member,
+            self.member,
+            own_ns,
+            delay_ns,
+            room,
+            length_ns,
         )
         return length_ns
 
@@ -59,7 +69,8 @@ def observed_steps(operations: pl.DataFrame) -> ObservedSteps:
     """The steps of one job's operations.
 
     Columns: `step`, `rank`, `operation`, `start_ns`, `end_ns`, and `pipeline_stage`, `group` and `collective_sequence`,
-    which may be null; others are kept. Steps whose operations wait for each other in a circle are left out.
+    which may be null; others are kept. Steps of one `stretch` follow each other: what is late in one makes the next
+    late; without that column each step stands alone. Steps whose operations wait in a circle are left out.
     Raises `InsufficientDataError` where no step is left.
     """
     if operations.is_empty():
@@ -67,29 +78,24 @@ def observed_steps(operations: pl.DataFrame) -> ObservedSteps:
     rows = _sorted(operations)
     graph = _Graph.of(rows)
     possible = order_meetings(
-        graph.first_step, graph.before, graph.meeting, graph.first_member, graph.member, graph.order
+        graph.first_stretch, graph.before, graph.meeting, graph.first_member, graph.member, graph.order
     )
-    steps = rows["step"].unique(maintain_order=True).to_numpy()
     if not possible.all():
-        kept = rows.filter(pl.col("step").is_in(steps[possible]))
-        whole = observed_steps(kept) if kept.height else None
-        if whole is None:
-            raise InsufficientDataError(
-                "in every step operations wait for each other in a circle: do the clocks agree?"
-            )
-        return _with_left_out(whole, steps[~possible])
+        return _without_circles(rows, possible)
     start_ns, end_ns = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
     own_ns, delay_ns = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    measure(graph.first_step, graph.before, graph.first_member, graph.member, start_ns, end_ns, own_ns, delay_ns)
-    spans = rows.group_by("step_number").agg(ns=pl.col("end_ns").max() - pl.col("start_ns").min()).sort("step_number")
+    measure(graph.first_stretch, graph.before, graph.first_member, graph.member, start_ns, end_ns, own_ns, delay_ns)
+    lengths = rows.group_by("stretch_number").agg(
+        ns=pl.col("end_ns").max() - pl.col("start_ns").min(), steps=pl.col("step").n_unique()
+    ).sort("stretch_number")  # fmt: skip
     return ObservedSteps(
-        operations=rows.with_columns(meeting=pl.Series(graph.meeting)),
+        operations=_in_roles(rows, graph.meeting),
         own_ns=own_ns,
         delay_ns=delay_ns,
-        steps=steps,
-        observed_ns=spans["ns"].to_numpy(),
+        step_counts=lengths["steps"].to_numpy(),
+        observed_ns=lengths["ns"].to_numpy(),
         left_out=pl.DataFrame(schema={"step": pl.Int64, "reason": pl.String}),
-        first_step=graph.first_step,
+        first_stretch=graph.first_stretch,
         order=graph.order,
         before=graph.before,
         first_member=graph.first_member,
@@ -97,25 +103,50 @@ def observed_steps(operations: pl.DataFrame) -> ObservedSteps:
     )
 
 
-def _with_left_out(whole: ObservedSteps, steps: NDArray[np.int64]) -> ObservedSteps:
-    reason = "operations wait for each other in a circle"
-    told = pl.DataFrame({"step": steps}).with_columns(reason=pl.lit(reason))
-    values = {name: getattr(whole, name) for name in whole.__dataclass_fields__}
-    return ObservedSteps(**values | {"left_out": pl.concat([whole.left_out, told.cast({"step": pl.Int64})])})
+def _without_circles(rows: pl.DataFrame, possible: NDArray[np.bool_]) -> ObservedSteps:
+    """Only what can be replayed; of a stretch of several steps, those that can be each for itself."""
+    is_possible = pl.Series(possible)[rows["stretch_number"]]
+    several = pl.col("step").n_unique().over("stretch_number") > 1
+    marked = rows.drop("stretch_number").with_columns(is_possible=is_possible, several=rows.select(several).to_series())
+    kept = marked.filter(pl.col("is_possible") | pl.col("several")).with_columns(
+        stretch=pl.when("is_possible").then("stretch").otherwise(-1 - pl.col("step"))
+    )
+    lost = marked.filter(~pl.col("is_possible") & ~pl.col("several"))["step"].unique().sort()
+    if kept.is_empty():
+        raise InsufficientDataError("in every step operations wait for each other in a circle: do the clocks agree?")
+    whole = observed_steps(kept.drop("is_possible", "several"))
+    told = pl.DataFrame({"step": lost.cast(pl.Int64)}).with_columns(
+        reason=pl.lit("operations wait for each other in a circle")
+    )
+    return replace(whole, left_out=pl.concat([whole.left_out, told]))
 
 
 def _sorted(operations: pl.DataFrame) -> pl.DataFrame:
-    """Operations by step, rank and start, numbered among those of their name, with the number of their step."""
-    rows = operations.sort("step", "rank", "start_ns", "end_ns", maintain_order=True)
-    return rows.with_columns(
-        step_number=pl.col("step").rle_id().cast(pl.Int64),
-        sequence=pl.int_range(pl.len(), dtype=pl.Int32).over("step", "rank", "operation"),
-    )
+    """Operations by stretch, rank and start, with the number of their stretch."""
+    given = operations if "stretch" in operations.columns else operations.with_columns(stretch="step")
+    rows = given.sort("stretch", "rank", "start_ns", "end_ns", maintain_order=True)
+    return rows.with_columns(stretch_number=pl.col("stretch").rle_id().cast(pl.Int64))
+
+
+def _in_roles(rows: pl.DataFrame, meeting: NDArray[np.int64]) -> pl.DataFrame:
+    """Operations with their meeting, how many take part in it, and their number among those alike of their rank.
+
+    Alike are operations of one name with as many members: the collectives of a mesh share names, not sizes.
+    """
+    sizes = np.bincount(meeting)[meeting]
+    met = rows.with_columns(meeting=pl.Series(meeting), member_count=pl.Series(sizes, dtype=pl.Int64))
+    number = pl.int_range(pl.len(), dtype=pl.Int32).over("step", "rank", "operation", "member_count")
+    numbered = met.with_columns(sequence=number)
+    roles = numbered.select(ROLE).unique(maintain_order=True).with_row_index("role").cast({"role": pl.Int64})
+    placed = numbered.join(roles, on=list(ROLE), how="left", nulls_equal=True, maintain_order="left")
+    steps = placed["step"].unique().sort()
+    at = np.searchsorted(steps.to_numpy(), placed["step"].to_numpy())
+    return placed.with_columns(role_in_step=pl.Series(at * len(roles)) + pl.col("role"))
 
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    first_step: NDArray[np.int64]
+    first_stretch: NDArray[np.int64]
     order: NDArray[np.int64]
     before: NDArray[np.int64]
     meeting: NDArray[np.int64]
@@ -124,16 +155,16 @@ class _Graph:
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> _Graph:
-        first_run = _bounds(rows.select(pl.struct("step", "rank").rle_id()).to_series().to_numpy())
+        first_run = _bounds(rows.select(pl.struct("stretch_number", "rank").rle_id()).to_series().to_numpy())
         before = np.full((len(rows), OPEN_OPERATIONS), NONE, np.int64)
         link_operations(first_run, rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy(), before)
         meeting = _meetings(rows)
         member = np.argsort(meeting, kind="stable")
         first_member = _bounds(meeting[member])
-        step_of_meeting = rows["step_number"].to_numpy()[member[first_member[:-1]]]
+        stretch_of_meeting = rows["stretch_number"].to_numpy()[member[first_member[:-1]]]
         return cls(
-            first_step=_bounds(step_of_meeting),
-            order=np.empty(len(step_of_meeting), np.int64),
+            first_stretch=_bounds(stretch_of_meeting),
+            order=np.empty(len(stretch_of_meeting), np.int64),
             before=before,
             meeting=meeting,
             first_member=first_member,
@@ -147,15 +178,16 @@ def _bounds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _meetings(rows: pl.DataFrame) -> NDArray[np.int64]:
-    """The number of the meeting of each operation, growing with the steps.
+    """The number of the meeting of each operation, growing with the stretches.
 
     Members of a collective share step, group and sequence. Without a sequence those of a group meet in order. A rank
     that has one twice meets nobody there: the numbers do not tell which of them is meant.
     """
-    key = ["step_number", "group", "collective_sequence"]
-    in_order = pl.int_range(pl.len(), dtype=pl.Int64).over("step_number", "rank", "group", "operation")
+    key = ["stretch_number", "step", "group", "collective_sequence"]
+    in_order = pl.int_range(pl.len(), dtype=pl.Int64).over("step", "rank", "group", "operation")
     told = rows.select(
-        "step_number", "rank", pl.col("group").cast(pl.String),
+        "stretch_number",
+        "step", "rank", pl.col("group").cast(pl.String),
         row=pl.int_range(pl.len(), dtype=pl.Int64),
         is_counted=pl.col("collective_sequence").is_null(),
         collective_sequence=pl.col("collective_sequence").fill_null(in_order),
@@ -166,7 +198,7 @@ def _meetings(rows: pl.DataFrame) -> NDArray[np.int64]:
     first = clear.select("row", first=pl.col("row").min().over(key))
     leader = np.arange(len(rows))
     leader[first["row"].to_numpy()] = first["first"].to_numpy()
-    order = np.lexsort((leader, rows["step_number"].to_numpy()))
+    order = np.lexsort((leader, rows["stretch_number"].to_numpy()))
     number = np.empty(len(rows), np.int64)
     number[order] = np.cumsum(np.concatenate([[False], np.diff(leader[order]) != 0]))
     return number

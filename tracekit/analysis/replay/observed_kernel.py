@@ -19,18 +19,23 @@ def link_operations(first: Array, start_ns: Array, end_ns: Array, before: Array)
     follow each other without overlap only the last is noted; `before` has a column for each that can be open at a time.
     """
     width = before.shape[1]
-    last = np.empty(width, np.int64)
+    last, one_before = np.empty(width, np.int64), np.empty(width, np.int64)
     for run in range(len(first) - 1):
         last[:] = NONE
+        one_before[:] = NONE
         for each in range(first[run], first[run + 1]):
             chosen = NONE
             for track in range(width):
-                earlier = last[track]
-                if earlier != NONE and end_ns[earlier] <= start_ns[each]:
-                    before[each, track] = earlier
-                    if chosen == NONE or end_ns[earlier] > end_ns[last[chosen]]:
-                        chosen = track
-            last[_free_track(last, end_ns) if chosen == NONE else chosen] = each
+                if last[track] == NONE or end_ns[last[track]] > start_ns[each]:
+                    # Still open: what was on this track before it had ended when it began.
+                    before[each, track] = one_before[track]
+                    continue
+                before[each, track] = last[track]
+                if chosen == NONE or end_ns[last[track]] > end_ns[last[chosen]]:
+                    chosen = track
+            track = _free_track(last, end_ns) if chosen == NONE else chosen
+            one_before[track] = last[track] if chosen != NONE else NONE
+            last[track] = each
 
 
 @kernel
