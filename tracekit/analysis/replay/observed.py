@@ -68,9 +68,10 @@ class ObservedSteps:
 def observed_steps(operations: pl.DataFrame) -> ObservedSteps:
     """The steps of one job's operations.
 
-    Columns: `step`, `rank`, `operation`, `start_ns`, `end_ns`, and `pipeline_stage`, `group` and `collective_sequence`,
-    which may be null; others are kept. Steps of one `stretch` follow each other: what is late in one makes the next
-    late; without that column each step stands alone. Steps whose operations wait in a circle are left out.
+    Columns: `step`, `rank`, `operation`, `start_ns`, `end_ns`, and `pipeline_stage`, `collective`, `group` and
+    `collective_sequence`, which may be null; others are kept. Steps of one `stretch` follow each other: what is late in
+    one makes the next late; without that column each step stands alone. Steps whose operations wait in a circle are
+    left out.
     Raises `InsufficientDataError` where no step is left.
     """
     if operations.is_empty():
@@ -180,14 +181,18 @@ def _bounds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 def _meetings(rows: pl.DataFrame) -> NDArray[np.int64]:
     """The number of the meeting of each operation, growing with the stretches.
 
-    Members of a collective share step, group and sequence. Without a sequence those of a group meet in order. A rank
-    that has one twice meets nobody there: the numbers do not tell which of them is meant.
+    Members of a collective share step, group, name and sequence. Without a sequence those of a group meet in order. A
+    rank that has one twice meets nobody there: the numbers do not tell which of them is meant.
     """
-    key = ["stretch_number", "step", "group", "collective_sequence"]
+    key = ["stretch_number", "step", "group", "collective", "collective_sequence"]
     in_order = pl.int_range(pl.len(), dtype=pl.Int64).over("step", "rank", "group", "operation")
+    name = "collective" if "collective" in rows.columns else "operation"
     told = rows.select(
         "stretch_number",
-        "step", "rank", pl.col("group").cast(pl.String),
+        "step",
+        "rank",
+        group=pl.col("group").cast(pl.String),
+        collective=pl.coalesce(pl.col(name).cast(pl.String), pl.col("operation").cast(pl.String)),
         row=pl.int_range(pl.len(), dtype=pl.Int64),
         is_counted=pl.col("collective_sequence").is_null(),
         collective_sequence=pl.col("collective_sequence").fill_null(in_order),

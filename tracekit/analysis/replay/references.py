@@ -13,18 +13,18 @@ QUARTILES = {"low": 0.25, "median": 0.5, "high": 0.75}
 
 
 def references(
-    steps: ObservedSteps, is_changed: NDArray[np.bool_], values_ns: NDArray[np.int64]
+    steps: ObservedSteps, is_changed: NDArray[np.bool_], values_ns: NDArray[np.int64], *, all_are_peers: bool = False
 ) -> tuple[dict[str, NDArray[np.int64]], int]:  # fmt: skip
     """`values_ns` with those of changed operations as their peers', at each of `QUARTILES`; how many have no peers.
 
-    Peers are the operations of the same role in the same step that do not change themselves (all, where all change). An
+    Peers are the operations of the same role in the same step that do not change themselves, or all of them. An
     operation of its own that fewer than half of the peers have at all takes no time. Where no peer took part in the
     step, the rank's own operations of this role stand for them.
     """
     table = steps.operations.select(
         "role", "role_in_step", "step", "rank", "pipeline_stage", "member_count"
     ).with_columns(value=pl.Series(values_ns), is_changed=pl.Series(is_changed))
-    peers = table if is_changed.all() else table.filter(~pl.col("is_changed"))
+    peers = table if all_are_peers else table.filter(~pl.col("is_changed"))
     quantiles = [pl.col("value").quantile(at, "lower").cast(pl.Int64).alias(name) for name, at in QUARTILES.items()]
     by_role = peers.group_by("role_in_step").agg(*quantiles, doing=pl.col("rank").n_unique())
     ranks = peers.group_by("step", "pipeline_stage").agg(taking_part=pl.col("rank").n_unique())

@@ -7,18 +7,16 @@ the same step, because ideal times taken over all stages blame a stage for being
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tracekit.analysis.durations import duration_text
 from tracekit.analysis.replay.change import Change
-from tracekit.analysis.replay.observed import ObservedSteps, observed_steps
-from tracekit.analysis.replay.references import QUARTILES, references
+from tracekit.analysis.replay.effects import Effect, ObservedReplay, PipelineReplay, Replay
+from tracekit.analysis.replay.observed import observed_steps
+from tracekit.analysis.replay.steps import pipeline_steps
 from tracekit.errors import InsufficientDataError
 
 Verdict = Literal["faster", "no_difference", "slower"]
@@ -26,14 +24,8 @@ Verdict = Literal["faster", "no_difference", "slower"]
 MINIMUM_SHARE = 0.01
 """Less than this share of the step time is not called a difference."""
 
-MODEL_ERROR = 0.15
-"""Bounds are widened by this share of the saving, and ..."""
-
-STEP_ERROR = 0.003
-"""... this share of the step: as far as replay and truth lie apart in generated runs with known faults."""
-
-TRIED_RANKS = 8
-"""How many ranks are tried one by one: those whose own work lies furthest above that of their peers."""
+PIPELINE_KINDS = ("forward-compute", "backward-compute", "optimizer")
+"""Operations by whose names the dependencies of a step are known (`tracekit.analysis.replay.pipeline`)."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +68,11 @@ def what_if(operations: pl.DataFrame, change: Change) -> WhatIfAnswer:
     `operations` has the columns of `observed_steps` and `host`. Raises `UsageError` where the change names something
     that is not there, and `InsufficientDataError` where nothing can be replayed.
     """
-    steps = observed_steps(operations)
-    replay = _Replay(steps)
-    before = float(steps.observed_ns.sum() / steps.step_counts.sum())
+    replay = _replay(operations)
+    before = replay.before_ns
     if before == 0:
         raise InsufficientDataError("the operations of all steps together took no time: there is nothing to save")
-    effect = replay.effect(change.chosen(steps.operations).to_numpy(), before, removes=change.kind == "operation")
+    effect = replay.effect(change)
     after, low, high = effect.after_ns, effect.low_ns, effect.high_ns
     saving = (before - after) / before
     verdict = _verdict(before, low, high, saving)
@@ -93,91 +84,23 @@ def what_if(operations: pl.DataFrame, change: Change) -> WhatIfAnswer:
         low=low,
         high=high,
         saving=saving,
-        steps=int(steps.step_counts.sum()),
-        left_out=steps.left_out,
-        by_rank=replay.by_rank(before),
-        assumptions=_assumptions(steps, change, effect),
+        steps=replay.step_count,
+        left_out=replay.left_out,
+        by_rank=replay.by_rank(),
+        assumptions=_assumptions(replay, change, effect),
         verdict=verdict,
         summary=_summary(change, verdict, before, after, low, high),
     )
 
 
-@dataclass(frozen=True)
-class _Effect:
-    """Mean step length at the median of the peers, and its bounds; operations without peers."""
-
-    after_ns: float
-    low_ns: float
-    high_ns: float
-    peerless: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Replay:
-    steps: ObservedSteps
-
-    @cached_property
-    def evened(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Times and delays with every operation as at the median of its role."""
-        everything = np.ones(len(self.steps.own_ns), np.bool_)
-        own, _ = references(self.steps, everything, self.steps.own_ns)
-        delays, _ = references(self.steps, everything, self.steps.delay_ns)
-        return own["median"], delays["median"]
-
-    def mean_ns(self, own_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> float:
-        """Mean time of a step with these times and delays."""
-        return float(self.steps.replayed(own_ns, delay_ns).sum() / self.steps.step_counts.sum())
-
-    def effect(self, chosen: NDArray[np.bool_], before: float, *, removes: bool) -> _Effect:
-        steps = self.steps
-        if removes:
-            after = self.mean_ns(np.where(chosen, 0, steps.own_ns), steps.delay_ns)
-            return _bounded(before, after, [after])
-        own, peerless = references(steps, self._with_meetings(chosen), steps.own_ns)
-        delays, _ = references(steps, chosen, steps.delay_ns)
-        lengths = {name: self.mean_ns(own[name], delays["median"]) for name in QUARTILES}
-        # Others may start late for reasons that are no spans, the changed ranks among them.
-        prompt = self.mean_ns(own["median"], self.evened[1])
-        found = _bounded(before, lengths["median"], [*lengths.values(), prompt])
-        return replace(found, peerless=peerless)
-
-    def _with_meetings(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Also the transfers of others that meet a chosen operation, where like transfers meet none."""
-        operations = self.steps.operations
-        if chosen.all():
-            return chosen
-        meeting, role = operations["meeting"].to_numpy(), operations["role"].to_numpy()
-        is_alone = (operations["member_count"] == 1).to_numpy()
-        meets = np.bincount(meeting, chosen)[meeting] > 0
-        has_others = np.bincount(role, ~meets)[role] > 0
-        return np.where(is_alone, chosen, meets & has_others)
-
-    def by_rank(self, before: float) -> pl.DataFrame:
-        """Savings without each of the ranks that are furthest above their peers, tried one by one."""
-        own_ns, delay_ns = self.evened
-        is_alone = (self.steps.operations["member_count"] == 1).to_numpy()
-        excess_ns = np.where(is_alone, self.steps.own_ns - own_ns, 0) + self.steps.delay_ns - delay_ns
-        summed = self.steps.operations.select("rank", "pipeline_stage", excess_ns=pl.Series(excess_ns))
-        ranks = summed.group_by("rank", "pipeline_stage").agg(pl.col("excess_ns").sum()).filter(pl.col("excess_ns") > 0)
-        tried = ranks.sort("excess_ns", "rank", descending=[True, False]).head(TRIED_RANKS)
-        savings = [1 - self._evened_ns(rank) / before for rank in tried["rank"]]
-        return tried.with_columns(saving=pl.Series(savings, dtype=pl.Float64)).sort(
-            "saving", "rank", descending=[True, False]
-        )
-
-    def _evened_ns(self, rank: int) -> float:
-        """Mean time of a step with one rank as at the median of its role."""
-        chosen = (self.steps.operations["rank"] == rank).to_numpy()
-        own_ns, delay_ns = self.evened
-        return self.mean_ns(
-            np.where(self._with_meetings(chosen), own_ns, self.steps.own_ns),
-            np.where(chosen, delay_ns, self.steps.delay_ns),
-        )
-
-
-def _bounded(before: float, after: float, others: list[float]) -> _Effect:
-    margin = MODEL_ERROR * abs(before - after) + STEP_ERROR * before
-    return _Effect(after, max(0.0, min(others) - margin), max(others) + margin)
+def _replay(operations: pl.DataFrame) -> Replay:
+    """The dependencies of the framework where the names of the operations tell them, else the order observed."""
+    if set(PIPELINE_KINDS) <= set(operations["operation"].unique().cast(pl.String)):
+        try:
+            return PipelineReplay(pipeline_steps(operations))
+        except InsufficientDataError:
+            return ObservedReplay(observed_steps(operations))
+    return ObservedReplay(observed_steps(operations))
 
 
 def _verdict(before: float, low: float, high: float, saving: float) -> Verdict:
@@ -186,19 +109,21 @@ def _verdict(before: float, low: float, high: float, saving: float) -> Verdict:
     return "faster" if saving > 0 else "slower"
 
 
-def _assumptions(steps: ObservedSteps, change: Change, effect: _Effect) -> tuple[str, ...]:
+def _assumptions(replay: Replay, change: Change, effect: Effect) -> tuple[str, ...]:
     told = [
         "the order in which operations followed each other on a rank stays",
         "a collective still takes as long after its last member has arrived",
     ]
     if change.kind == "operation":
         told.append("the removed operations take no time, and what is left starts as late after the one before it")
+    elif change.kind == "imbalance":
+        told.append("what a stage computes can be cut as finely as wanted")
     else:
         told.append("what changes takes as long as at the median of its peers: same step, pipeline stage and operation")
     if effect.peerless:
         told.append(f"{effect.peerless:,} operations have no peers: their own median over all steps stands for them")
-    if len(steps.left_out):
-        told.append(f"{len(steps.left_out):,} steps are left out: {steps.left_out['reason'][0]}")
+    if len(replay.left_out):
+        told.append(f"{len(replay.left_out):,} steps are left out: {replay.left_out['reason'][0]}")
     return tuple(told)
 
 
