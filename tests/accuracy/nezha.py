@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.root_cause import rank_services
-from tracekit.partition import PARENT_MISSING, PARENTLESS, Forest, edge_rows, partition, self_ns
+from tests.accuracy.root_cause import rank_services
+from tests.unit.partition.exclusive_time import self_ns
+from tracekit.partition import PARENT_MISSING, PARENTLESS, Forest, partition
 
 LATENCY_FAULTS = ["network_delay", "cpu_contention", "cpu_consumed"]
 DEEPEST_RANK = 5
@@ -82,7 +83,7 @@ def operations_of(spans: pl.DataFrame) -> pl.DataFrame:
     result = partition(forest)
     own_ns = self_ns(result)
     assert own_ns.sum() == (result.root_end_ns - result.root_start_ns).sum(), "parts do not sum to the whole"
-    called = pl.Series(edge_rows(forest, spans["service_number"].to_numpy()))
+    called = pl.Series(_called_rows(forest, spans["service_number"].to_numpy()))
     return spans.select(
         "case",
         "unit",
@@ -91,6 +92,17 @@ def operations_of(spans: pl.DataFrame) -> pl.DataFrame:
         operation=pl.col("op").cast(pl.String),
         self_ns=pl.Series(own_ns[: len(spans)]),
     )
+
+
+def _called_rows(forest: Forest, service: np.ndarray) -> np.ndarray:
+    """For each client row the one blocking child in another service, -1 where there is none or are several."""
+    child = np.flatnonzero((forest.parent >= 0) & forest.blocking)
+    caller = forest.parent[child]
+    is_remote = forest.is_client[caller] & (service[caller] != service[child])
+    child, caller = child[is_remote], caller[is_remote]
+    called = np.full(forest.row_count, -1)
+    called[caller] = child
+    return np.where(np.bincount(caller, minlength=forest.row_count) == 1, called, -1)
 
 
 def ranked_faults(folder: Path) -> pl.DataFrame:

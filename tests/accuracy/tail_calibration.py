@@ -14,10 +14,19 @@ from itertools import product
 
 import numpy as np
 
-from tracekit.analysis.cohorts import BODY, REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
-from tracekit.analysis.judgement import Judgement, judge
-from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.windows import window_cohort
+from tracekit.analysis import (
+    REFERENCE,
+    TAIL,
+    Cohort,
+    Judgement,
+    MeasuredUnits,
+    StageSums,
+    band_cohort,
+    edge_cohorts,
+    judge,
+    window_cohort,
+)
+from tracekit.schema import BODY
 
 STAGES = ["auth", "decode", "network", "prefill", "queue"]
 PREFILL = STAGES.index("prefill")

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 
 from tracekit.charts.colours import ACCENT, BASELINE, NEUTRAL
-from tracekit.charts.durations import axis_unit, duration_text, exact_text
+from tracekit.charts.durations import axis_unit
 from tracekit.errors import UsageError
+from tracekit.wording import duration_text, exact_text
 
 COHORT_COLOURS = {"slow": ACCENT, "baseline": BASELINE, "other": "#b4b9c2"}
 """The cohorts and their colours, in the order in which they are piled up."""

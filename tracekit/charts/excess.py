@@ -9,7 +9,9 @@ import altair as alt
 import polars as pl
 
 from tracekit.charts.colours import ACCENT, NEUTRAL, colour_scale
-from tracekit.charts.durations import axis_unit, duration_text, exact_text, share_text
+from tracekit.charts.durations import axis_unit
+from tracekit.schema import UNATTRIBUTED
+from tracekit.wording import duration_text, exact_text, share_text
 
 _ROW_PIXELS = 30
 _SMALL_SHARE = 0.01
@@ -74,7 +76,7 @@ def _small_ones_together(rows: pl.DataFrame) -> pl.DataFrame:
         return rows
     together = small.select(
         pl.format("{} others", pl.len()).alias("bar"),
-        pl.lit("unattributed").alias("stage"),
+        pl.lit(UNATTRIBUTED).alias("stage"),
         pl.lit("several").alias("owner"),
         pl.col("excess_ns").sum(),
         pl.lit(value=False).alias("is_culprit"),

@@ -6,7 +6,8 @@ import altair as alt
 import polars as pl
 
 from tracekit.charts.colours import colour_scale
-from tracekit.charts.durations import axis_unit, exact_text
+from tracekit.charts.durations import axis_unit
+from tracekit.wording import exact_text
 
 _HEIGHT_PIXELS = 240
 

@@ -28,6 +28,11 @@ class Source:
     error: str | None = None
     """Why there is nothing to read."""
 
+    @property
+    def path(self) -> Path | None:
+        """The file, where it is one."""
+        return None if self.name == STANDARD_INPUT else Path(self.name)
+
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The bytes of the source. Raises `OSError`."""
