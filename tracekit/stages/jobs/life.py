@@ -1,0 +1,224 @@
+"""The attempts of a job one after the other: when each began, stopped, was declared dead and ended, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from tracekit.stages.jobs.causes import INITIATING
+from tracekit.stages.jobs.incidents import Cause, first_cause
+from tracekit.stages.jobs.places import places
+from tracekit.stages.jobs.progress import Progress, kept_before, progress_of
+
+BEFORE_NS = 1_000_000_000
+"""What was said so long before the last progress may still be about the failure: clocks and exports differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """One attempt; its parts follow each other: begun, all granted, (processes), stopped, declared, end.
+
+    kept_before: first step that was made again or lost; None where all was kept. onset_slack_ns: how far the
+    onset may be off where nothing tells it. is_doubtful: whether a last step was kept is not known.
+    """
+
+    number: int
+    spans: pl.DataFrame
+    members: pl.DataFrame
+    progress: Progress
+    begun_ns: int
+    end_ns: int
+    all_granted_ns: int
+    stopped_ns: int
+    declared_ns: int
+    world_size: int | None
+    is_last: bool
+    kept_before: int | None = None
+    is_failed: bool = False
+    is_doubtful: bool = False
+    onset_slack_ns: int = 0
+    cause: Cause | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """When a job was submitted and released, and whether its end was seen."""
+
+    start_ns: int
+    end_ns: int
+    is_ended: bool
+
+
+def job_window(spans: pl.DataFrame, processes: pl.DataFrame) -> Window:
+    """From the submission, or the first thing seen, to the release, or the last thing seen."""
+    whole = spans.filter(pl.col("phase") == "job")
+    released = spans.filter(pl.col("phase") == "post")
+    seen = [whole["start_ns"].min(), spans["start_ns"].min(), processes["first_ns"].min()]
+    last = [spans["end_ns"].max(), processes["last_ns"].max()]
+    ends = [whole["end_ns"].max(), released["end_ns"].max()]
+    told = [int(end) for end in ends if end is not None]  # type: ignore[call-overload]
+    start_ns = int(whole["start_ns"].min()) if whole.height else _least(seen)  # type: ignore[arg-type]
+    return Window(start_ns, max(told) if told else _most(last), bool(told))
+
+
+def live(spans: pl.DataFrame, events: pl.DataFrame, window: Window) -> list[Attempt]:
+    """The attempts of a job in order.
+
+    spans: with attempts, on one clock. events: with classes and attempts.
+    """
+    parts = spans.filter(pl.col("attempt").is_not_null()).partition_by("attempt", as_dict=True)
+    ordered = sorted(parts.items(), key=lambda part: (int(part[1]["start_ns"].min()), part[0]))  # type: ignore[arg-type]
+    frames = [frame for _, frame in ordered]
+    begun = _beginnings(frames, window)
+    ends = [*begun[1:], window.end_ns]
+    said = events.partition_by("attempt", as_dict=True)
+    progress = [progress_of(frame) for frame in frames]
+    bounds = kept_before(progress)
+    return [
+        _attempt(
+            int(key[0]), frames[at], progress[at], bounds[at], said.get(key, events.clear()), begun[at], ends[at],
+            is_last=at == len(frames) - 1,
+        )
+        for at, (key, _) in enumerate(ordered)
+    ]  # fmt: skip
+
+
+def of_scheduler(spans: pl.DataFrame, phase: str) -> pl.DataFrame:
+    """Spans of a phase that are about the whole attempt and not one of its processes."""
+    return spans.filter(pl.col("phase") == phase, pl.col("rank").is_null())
+
+
+def _beginnings(frames: list[pl.DataFrame], window: Window) -> list[int]:
+    """When each attempt began: told, else when the one before ended, else with its first span; never backwards."""
+    begun = [window.start_ns]
+    for before, frame in zip(frames, frames[1:], strict=False):
+        ended = [of_scheduler(before, phase)["end_ns"].max() for phase in ("attempt", "recover")]
+        told = [of_scheduler(frame, "attempt")["start_ns"].min(), *ended, frame["start_ns"].min()]
+        first = next(int(value) for value in told if value is not None)  # type: ignore[call-overload]
+        begun.append(min(max(first, begun[-1]), window.end_ns))
+    return begun
+
+
+def _attempt(
+    number: int, spans: pl.DataFrame, progress: Progress, bound: int | None, events: pl.DataFrame, begun_ns: int,
+    end_ns: int, *, is_last: bool,
+) -> Attempt:  # fmt: skip
+    members = places(spans)
+    stopped_ns = min(_stopped_ns(spans, members, progress, end_ns), end_ns)
+    attempt = Attempt(
+        number=number, spans=spans, members=members, progress=progress, begun_ns=begun_ns, end_ns=end_ns,
+        all_granted_ns=min(max(_all_granted_ns(spans, begun_ns), begun_ns), end_ns), stopped_ns=stopped_ns,
+        declared_ns=stopped_ns, world_size=_whole(spans["world_size"].max()), is_last=is_last, kept_before=bound,
+    )  # fmt: skip
+    return _failed(attempt, events) if _has_failed(attempt) else attempt
+
+
+def _all_granted_ns(spans: pl.DataFrame, begun_ns: int) -> int:
+    told = [
+        of_scheduler(spans, "queue")["end_ns"].max(),
+        of_scheduler(spans, "gang_wait")["end_ns"].max(),
+        of_scheduler(spans, "provision")["start_ns"].min(),
+        begun_ns,
+    ]
+    return next(int(value) for value in told if value is not None)  # type: ignore[call-overload]
+
+
+def _stopped_ns(spans: pl.DataFrame, members: pl.DataFrame, progress: Progress, end_ns: int) -> int:
+    """When an attempt that did not fail stopped: after its last step or save."""
+    runs = spans.filter(pl.col("phase") == "run")["end_ns"].max()
+    told = [value for value in (progress.last_ns, runs) if value is not None]
+    if told:
+        return max(int(value) for value in told)  # type: ignore[call-overload]
+    last = members["last_ns"].max()
+    return end_ns if last is None else int(last)  # type: ignore[arg-type]
+
+
+def _has_failed(attempt: Attempt) -> bool:
+    """Errors at its end, a restart behind what it made, or no step at all before another attempt."""
+    at_end = attempt.progress.last_ns or attempt.begun_ns
+    errors = attempt.spans.filter(pl.col("is_error"), pl.col("end_ns") >= at_end)
+    made = attempt.progress.made_step
+    is_behind = attempt.kept_before is not None and made is not None and attempt.kept_before <= made
+    return bool(errors.height) or is_behind or (made is None and not attempt.is_last)
+
+
+def _failed(attempt: Attempt, events: pl.DataFrame) -> Attempt:
+    """The attempt with its cause, onset, declaration, and what of it was kept."""
+    last_ns = attempt.progress.last_ns
+    since_ns = attempt.begun_ns if last_ns is None else last_ns - BEFORE_NS
+    cause = first_cause(events, attempt.members, since_ns=since_ns)
+    declared_ns = _declared_ns(attempt, events, cause, since_ns)
+    told_ns = _told_onset(attempt.spans, cause)
+    floor_ns = attempt.begun_ns if last_ns is None else last_ns
+    onset_ns, slack_ns = (told_ns, 0) if told_ns is not None else _likely_onset(attempt, declared_ns)
+    onset_ns = min(max(onset_ns, floor_ns), declared_ns)
+    bound, is_doubtful = _kept_of_failed(attempt)
+    return replace(
+        attempt, is_failed=True, cause=cause, stopped_ns=onset_ns, declared_ns=max(declared_ns, onset_ns),
+        onset_slack_ns=slack_ns, kept_before=bound, is_doubtful=is_doubtful,
+    )  # fmt: skip
+
+
+def _told_onset(spans: pl.DataFrame, cause: Cause) -> int | None:
+    detected = spans.filter(pl.col("phase") == "detect")["start_ns"].min()
+    return int(detected) if detected is not None else cause.onset_ns  # type: ignore[arg-type]
+
+
+def _likely_onset(attempt: Attempt, declared_ns: int) -> tuple[int, int]:
+    """The middle of the step that was never finished, and half a step for how far off that may be."""
+    last_ns = attempt.progress.last_ns
+    if last_ns is None:
+        return declared_ns, 0
+    half_ns = min(_step_ns(attempt.progress) // 2, max(declared_ns - last_ns, 0) // 2)
+    return last_ns + half_ns, half_ns
+
+
+def _step_ns(progress: Progress) -> int:
+    apart = progress.points.select(
+        ns=pl.col("time_ns").diff() // pl.col("step").diff().cast(pl.Int64)
+    )["ns"].drop_nulls()  # fmt: skip
+    return int(apart.median()) if apart.len() else 0  # type: ignore[arg-type]
+
+
+def _declared_ns(attempt: Attempt, events: pl.DataFrame, cause: Cause, since_ns: int) -> int:
+    """When the failure was known: told by the scheduler, else when the last process ended."""
+    messages = events.filter(
+        pl.col("rank").is_null(),
+        ~pl.col("host").is_in(attempt.members["host"].drop_nulls().to_list()).fill_null(value=False),
+        pl.col("role") != INITIATING,
+        pl.col("time_ns") >= (cause.onset_ns or since_ns),
+    )
+    told = [
+        attempt.spans.filter(pl.col("phase") == "detect")["end_ns"].max(),
+        of_scheduler(attempt.spans, "recover")["start_ns"].min(),
+        messages["time_ns"].min(),
+        attempt.members["exit_ns"].max(),
+        attempt.members["last_ns"].max(),
+        attempt.end_ns,
+    ]
+    first = next(int(value) for value in told if value is not None)  # type: ignore[call-overload]
+    return min(max(first, attempt.begun_ns), attempt.end_ns)
+
+
+def _kept_of_failed(attempt: Attempt) -> tuple[int | None, bool]:
+    """The first step that was lost; where nobody came after, what lies behind the last save is lost."""
+    if attempt.kept_before is not None:
+        return attempt.kept_before, False
+    durable, made = attempt.progress.durable_step, attempt.progress.made_step
+    if durable is not None:
+        return durable + 1, False
+    return None if made is None else attempt.progress.first_step, made is not None
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _least(values: list[Any]) -> int:
+    return min(int(value) for value in values if value is not None)
+
+
+def _most(values: list[Any]) -> int:
+    return max(int(value) for value in values if value is not None)
