@@ -19,6 +19,9 @@ from tracekit.store import Database, held_database
 
 Metric = analysis.Metric
 
+DEVICES, PRECISIONS = analysis.DEVICES, analysis.PRECISIONS
+"""Accelerators and precisions whose peak rates `Store.goodput` knows."""
+
 OUTCOMES = analysis.OUTCOMES
 """How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""
 
@@ -91,6 +94,23 @@ class Store:
         """Which rank made the others wait; see `tracekit.analysis.stragglers`."""
         return analysis.stragglers(self._database, job=job)
 
+    def goodput(
+        self,
+        *,
+        job: str | None = None,
+        price: float | None = None,
+        flops_per_token: float | None = None,
+        device: str | None = None,
+        precision: str = "bf16",
+    ) -> analysis.GoodputAnswer:
+        """Where paid accelerator time went; see `tracekit.analysis.goodput`."""
+        usage = {"flops_per_token": flops_per_token, "device": device, "precision": precision}
+        return analysis.goodput(self._database, job=job, price=price, **usage)
+
+    def failures(self, *, job: str | None = None, price: float | None = None) -> analysis.FailuresAnswer:
+        """What failed first, and who only followed; see `tracekit.analysis.failures`."""
+        return analysis.failures(self._database, job=job, price=price)
+
     def quality(self) -> analysis.QualityAnswer:
         """What the data can bear; see `tracekit.analysis.quality`."""
         return analysis.quality(self._database)
@@ -161,6 +181,14 @@ class _ServedStore(Store):
     def stragglers(self, **options: Any) -> analysis.StragglersAnswer:
         """See `Store.stragglers`."""
         return self._remote.answer("stragglers", **options)
+
+    def goodput(self, **options: Any) -> analysis.GoodputAnswer:
+        """See `Store.goodput`."""
+        return self._remote.answer("goodput", **options)
+
+    def failures(self, **options: Any) -> analysis.FailuresAnswer:
+        """See `Store.failures`."""
+        return self._remote.answer("failures", **options)
 
     def quality(self) -> analysis.QualityAnswer:
         """See `Store.quality`."""

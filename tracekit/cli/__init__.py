@@ -12,7 +12,7 @@ import sys
 
 import click
 
-from tracekit.cli import answers, data, generate, pages, serve
+from tracekit.cli import answers, data, failures, generate, goodput, pages, serve
 from tracekit.errors import TracekitError, UsageError
 
 USAGE_EXIT_CODE = 2
@@ -28,6 +28,8 @@ def commands() -> None:
       tracekit demo                                   sample traces, a report, the app
       tracekit ingest traces.jsonl other/ metrics.pb  files into tracekit.duckdb
       tracekit tail --metric ttft                     the slowest 1 % against the middle
+      tracekit goodput                                where paid accelerator time went
+      tracekit failures                               what failed first
       tracekit query "SELECT count(*) FROM spans"     plain SQL
       tracekit serve                                  receive OTLP, with the app beside it
       tracekit app                                    the investigation app
@@ -35,7 +37,9 @@ def commands() -> None:
     """
 
 
-for command in (*data.COMMANDS, *answers.COMMANDS, *pages.COMMANDS, *generate.COMMANDS, *serve.COMMANDS):
+_PARTS = (data, answers, goodput, failures, pages, generate, serve)
+
+for command in (command for part in _PARTS for command in part.COMMANDS):
     commands.add_command(command)
 
 

@@ -6,11 +6,23 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.analysis import QualityAnswer, StragglersAnswer, TailAnswer, quality, stragglers, tail
+from tracekit.analysis import (
+    FailuresAnswer,
+    GoodputAnswer,
+    QualityAnswer,
+    StragglersAnswer,
+    TailAnswer,
+    failures,
+    goodput,
+    quality,
+    stragglers,
+    tail,
+)
 from tracekit.analysis.measured import Metric
 from tracekit.output import Output, table
 from tracekit.report import words
 from tracekit.report.answers import quality_text, stragglers_text, tail_text
+from tracekit.report.job_answers import failures_text, goodput_text
 from tracekit.store import Database
 
 QUESTIONS: dict[Metric, str] = {
@@ -25,7 +37,7 @@ def report(database: Database) -> Output:
     """What is in the store, its quality, and for each metric that it has the tail.
 
     rows: one row a metric and stage (`metric, stage, owner, excess_ns, share, significant`).
-    json: `contents`, `outcomes`, `quality`, `tails` by metric, `stragglers`.
+    json: `contents`, `outcomes`, `quality`, `tails` by metric, `stragglers`, `goodput`, `failures`.
     """
     contents = database.query("explore/store_contents").row(0, named=True)
     outcomes = database.query("explore/unit_outcomes")
@@ -33,11 +45,27 @@ def report(database: Database) -> Output:
     tails = {metric: tail(database, metric) for metric in QUESTIONS}
     tails = {metric: answer for metric, answer in tails.items() if answer.count}
     ranks = stragglers(database) if "step" in tails else None
+    jobs = (goodput(database), failures(database))
+    sections = [*_sections(contents, outcomes, verdict, tails, ranks), *_job_sections(*jobs)]
     return Output(
         rows=_rows(tails),
-        json=_json(contents, outcomes, verdict, tails, ranks),
-        text="\n\n".join(_sections(contents, outcomes, verdict, tails, ranks)),
+        json=_json(contents, outcomes, verdict, tails, ranks) | _jobs_json(*jobs),
+        text="\n\n".join(sections),
     )
+
+
+def _job_sections(ledgers: GoodputAnswer, incidents: FailuresAnswer) -> list[str]:
+    """The ledgers of jobs and what failed in them; nothing where there is no job."""
+    if ledgers.training.jobs.is_empty():
+        return []
+    return [
+        f"# Where did the paid accelerator time go?\n\n{goodput_text(ledgers)}",
+        f"# What failed first?\n\n{failures_text(incidents)}",
+    ]
+
+
+def _jobs_json(ledgers: GoodputAnswer, incidents: FailuresAnswer) -> dict[str, Any]:
+    return {"goodput": ledgers.as_dict(), "failures": incidents.as_dict()}
 
 
 def _rows(tails: dict[Metric, TailAnswer]) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from tracekit.remote.client import ROW_LIMIT, TRUNCATED_HEADER
 from tracekit.remote.wire import frame_bytes, packed
 from tracekit.store import Database, LimitedRows, read_only_sql
 
-ANSWERS = ("tail", "stragglers", "quality", "operations", "report")
+ANSWERS = ("tail", "stragglers", "goodput", "failures", "quality", "operations", "report")
 _ARROW_STREAM = "application/vnd.apache.arrow.stream"
 _DEFAULT_ROW_LIMIT = 10_000
 _DEFAULT_TIME_LIMIT_S = 30.0

@@ -12,6 +12,7 @@ import polars as pl
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages.batches import read_batch, read_step_batch, select_batch, select_step_batch
+from tracekit.stages.jobs.update import update_jobs
 from tracekit.stages.requests import build_requests
 from tracekit.stages.selection import batch_ranges, host_of_resources, select_late
 from tracekit.stages.steps import build_steps
@@ -47,7 +48,15 @@ def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpda
     """
     if batch_traces < 1:
         raise UsageError(f"batch_traces is {batch_traces}; give at least 1")
-    with database.building, database.transaction() as cursor:
+    with database.building:
+        updated = _update_traces(database, batch_traces)
+        update_jobs(database)
+        return updated
+
+
+def _update_traces(database: Database, batch_traces: int) -> UnitsUpdate:
+    """Compute requests and steps; the caller holds `database.building`."""
+    with database.transaction() as cursor:
         built_through, newest = _progress(cursor)
         if newest is None or built_through >= newest:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)

@@ -10,6 +10,7 @@ import polars as pl
 from tracekit.stages.jobs.attempts import number_attempts
 from tracekit.stages.jobs.causes import with_classes
 from tracekit.stages.jobs.clocks import aligned
+from tracekit.stages.jobs.inside import with_slow_compute
 from tracekit.stages.jobs.incidents import UNKNOWN_OWNER, Cause, roles
 from tracekit.stages.jobs.ledger import attempt_leaves
 from tracekit.stages.jobs.life import Attempt, Window, job_window, live
@@ -18,7 +19,7 @@ from tracekit.stages.jobs.records import JobRecords
 from tracekit.stages.jobs.runs import split_runs
 
 JOB_SCHEMA: dict[str, Any] = {
-    "job_id": pl.String, "accelerators": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "is_ended": pl.Boolean,
+    "job_id": pl.String, "name": pl.String, "accelerators": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "is_ended": pl.Boolean,
     "attempts_inferred": pl.Boolean,
 }  # fmt: skip
 ATTEMPT_SCHEMA: dict[str, Any] = {
@@ -66,7 +67,7 @@ def build_job(records: JobRecords, *, owners: dict[str, str]) -> JobFrames:
     The result does not depend on the order in which the records arrived. Records without any span of the job level
     give empty frames.
     """
-    built = [_build(run, owners) for run in split_runs(records) if run.spans.height]
+    built = [_build(run, records.job, owners) for run in split_runs(records) if run.spans.height]
     rows: list[list[pl.DataFrame]] = [[frame for frame in frames] for frames in zip(*built, strict=True)]
     schemas = (JOB_SCHEMA, ATTEMPT_SCHEMA, LEAF_SCHEMA, INCIDENT_SCHEMA, MEMBER_SCHEMA, NOTE_SCHEMA)
     if not built:
@@ -74,17 +75,18 @@ def build_job(records: JobRecords, *, owners: dict[str, str]) -> JobFrames:
     return JobFrames(*(pl.concat(frames) for frames in rows))
 
 
-def _build(records: JobRecords, owners: dict[str, str]) -> tuple[pl.DataFrame, ...]:
+def _build(records: JobRecords, name: str, owners: dict[str, str]) -> tuple[pl.DataFrame, ...]:
     records, shifts = aligned(records)
     numbered = number_attempts(records.spans)
     window = job_window(records.spans, records.processes)
     events = _events_of_attempts(with_classes(records.events), numbered.spans)
     attempts = live(numbered.spans, events, window)
     accelerators = _accelerators(records, attempts)
-    told = Notes(numbered.is_inferred, shifts, window)
+    is_ended = _is_ended(window, attempts)
+    told = Notes(numbered.is_inferred, shifts, window, is_ended)
     job = {
-        "job_id": records.job, "accelerators": accelerators, "start_ns": window.start_ns, "end_ns": window.end_ns,
-        "is_ended": _is_ended(window, attempts), "attempts_inferred": numbered.is_inferred,
+        "job_id": records.job, "name": name, "accelerators": accelerators, "start_ns": window.start_ns, "end_ns": window.end_ns,
+        "is_ended": is_ended, "attempts_inferred": numbered.is_inferred,
     }  # fmt: skip
     return (
         pl.DataFrame([job], schema=JOB_SCHEMA),
@@ -163,10 +165,11 @@ def _leaves(
     records: JobRecords, attempts: list[Attempt], window: Window, accelerators: int, owners: dict[str, str]
 ) -> pl.DataFrame:
     # Before the first attempt, and where there is none, nothing is known of the job but that it waits.
+    stages = with_slow_compute(records.step_stages, records.spans, records.processes)
     frames = []
     for attempt in attempts:
         found = attempt_leaves(
-            attempt, accelerators=accelerators, step_stages=records.step_stages, grants=records.grants,
+            attempt, accelerators=accelerators, step_stages=stages, grants=records.grants,
             held=records.held,
         )  # fmt: skip
         frames.append(found.select(

@@ -50,9 +50,7 @@ def _shifts(spans: pl.DataFrame) -> pl.DataFrame:
         spread_ns=(pl.col("apart_ns") - pl.col("apart_ns").median()).abs().median(),
         seen=pl.len(),
     )
-    doubtful = (pl.col("shift_ns").abs() > DOUBTFUL_NS) & (
-        pl.col("shift_ns").abs() > _CONSISTENT * pl.col("spread_ns")
-    )
+    doubtful = (pl.col("shift_ns").abs() > DOUBTFUL_NS) & (pl.col("shift_ns").abs() > _CONSISTENT * pl.col("spread_ns"))
     return hosts.filter(doubtful).select("host", pl.col("shift_ns").round().cast(pl.Int64)).sort("host")
 
 

@@ -317,9 +317,7 @@ def _own_inside(attempt: Attempt, lines: pl.DataFrame, step_stages: pl.DataFrame
 def _cut(intervals: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
     return (
         intervals.join(windows, on="rank")
-        .with_columns(
-            start_ns=pl.max_horizontal("start_ns", "m2_ns"), end_ns=pl.min_horizontal("end_ns", "m3_ns")
-        )
+        .with_columns(start_ns=pl.max_horizontal("start_ns", "m2_ns"), end_ns=pl.min_horizontal("end_ns", "m3_ns"))
         .filter(pl.col("end_ns") > pl.col("start_ns"))
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -93,7 +94,7 @@ def of_scheduler(spans: pl.DataFrame, phase: str) -> pl.DataFrame:
 def _beginnings(frames: list[pl.DataFrame], window: Window) -> list[int]:
     """When each attempt began: told, else when the one before ended, else with its first span; never backwards."""
     begun = [window.start_ns]
-    for before, frame in zip(frames, frames[1:], strict=False):
+    for before, frame in pairwise(frames):
         ended = [of_scheduler(before, phase)["end_ns"].max() for phase in ("attempt", "recover")]
         told = [of_scheduler(frame, "attempt")["start_ns"].min(), *ended, frame["start_ns"].min()]
         first = next(int(value) for value in told if value is not None)  # type: ignore[call-overload]

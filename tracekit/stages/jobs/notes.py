@@ -19,6 +19,7 @@ class Notes:
     is_inferred: bool
     shifts: pl.DataFrame
     window: Window
+    is_ended: bool
 
 
 def notes_of(records: JobRecords, attempts: list[Attempt], told: Notes, accelerators: int) -> pl.DataFrame:
@@ -43,11 +44,11 @@ def _of_job(records: JobRecords, told: Notes) -> list[Finding]:
     return [
         ("attempts_inferred", int(told.is_inferred),
          "attempts are not told, or one number is told of several: they are cut where ranks or steps begin again"),
-        ("job_not_ended", int(not told.window.is_ended), "the end of the job was not seen: it counts until the last thing seen"),
+        ("job_not_ended", int(not told.is_ended), "its end was not seen: it counts until the last thing seen"),
         ("job_id_missing", adopted,
          f"{adopted} processes do not name the job: they are its own by their spans or traces"),
         ("clocks_apart", moved,
-         f"clocks of {moved} hosts are up to {largest / 1e9:,.3g} s apart: moved to where ranks end their start together"),
+         f"clocks of {moved} hosts are up to {largest / 1e9:,.3g} s off: moved to where all ranks are ready together"),
     ]  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def _of_worlds(attempts: list[Attempt], accelerators: int) -> list[Finding]:
     smaller = len(worlds) > 1
     return [
         ("processes_missing", missing,
-         f"{missing} accelerators in the world of an attempt sent no span: their time follows the middle of the others"),
+         f"{missing} accelerators in the world of an attempt sent no span: their time follows the others"),
         ("world_changed", int(smaller),
          f"attempts run with {_listed(sorted(worlds))} of {accelerators} accelerators"),
     ]  # fmt: skip

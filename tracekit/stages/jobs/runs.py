@@ -15,7 +15,11 @@ def split_runs(records: JobRecords) -> list[JobRecords]:
     The first keeps the name, the others have their number behind it. What lies in no trace of an outermost span
     belongs to the run in whose time it starts.
     """
-    roots = records.spans.filter(pl.col("phase") == "job").sort("start_ns", "span_id").unique("trace_id", keep="first", maintain_order=True)
+    roots = (
+        records.spans.filter(pl.col("phase") == "job")
+        .sort("start_ns", "span_id")
+        .unique("trace_id", keep="first", maintain_order=True)
+    )
     if roots.height < 2:
         return [records]
     edges = [*roots["start_ns"].to_list()[1:], None]
