@@ -6,10 +6,12 @@
 -- Columns:
 --   span_id: span that has the event, as a number.
 --   time_ns: when, nanoseconds since the epoch.
+--   host: who granted them, NULL where unknown.
 --   accelerators: how many were granted then.
 SELECT
     spans.span_id,
     events.time_ns,
+    job_resources.host,
     TRY_CAST(events.attributes['accelerators'] AS INTEGER) AS accelerators
 FROM base.span_events AS events
 INNER JOIN base.spans USING (trace_id, span_id)

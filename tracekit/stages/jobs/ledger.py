@@ -252,19 +252,32 @@ def _summed_inside(attempt: Attempt, lines: pl.DataFrame) -> pl.DataFrame:
     saves = attempt.spans.filter(pl.col("phase") == "save")
     customs = attempt.spans.filter(pl.col("phase") == "custom")
     windows = lines.select("rank", "weight", "m2_ns", "m3_ns", "is_seen").with_row_index("line")
-    saved = _inside(windows, saves, "save_ns")
-    both = _inside(windows, pl.concat([saves, customs]), "both_ns")
-    filled = windows.join(saved, on="line", how="left").join(both, on="line", how="left").fill_null(0)
-    leaves = {
-        "job.checkpoint_save": pl.col("save_ns"),
-        "job.custom": pl.col("both_ns") - pl.col("save_ns"),
-        STEP: pl.col("m3_ns") - pl.col("m2_ns") - pl.col("both_ns"),
-    }
+    filled, beside = windows, [saves]
+    for name, more in {"save_ns": [], "both_ns": [customs], "all_ns": [_between_sums(attempt)]}.items():
+        beside = [frame.select("start_ns", "end_ns") for frame in (*beside, *more)]
+        filled = filled.join(_inside(windows, pl.concat(beside), name), on="line", how="left")
+    filled = filled.fill_null(0)
+    gaps = "job.checkpoint_save" if saves.height else "unattributed"
+    seen, derived = ~pl.col("is_seen"), pl.lit(value=True)
+    leaves = [
+        ("job.checkpoint_save", pl.col("save_ns"), seen),
+        ("job.custom", pl.col("both_ns") - pl.col("save_ns"), seen),
+        (STEP, pl.col("m3_ns") - pl.col("m2_ns") - pl.col("all_ns"), seen),
+        (gaps, pl.col("all_ns") - pl.col("both_ns"), derived),
+    ]
     return pl.concat([
         filled.select(leaf=pl.lit(leaf), accelerators=pl.col("weight").cast(pl.Int64), each_ns=length,
-                      is_derived=~pl.col("is_seen"))
-        for leaf, length in leaves.items()
+                      is_derived=is_derived)
+        for leaf, length, is_derived in leaves
     ])  # fmt: skip
+
+
+def _between_sums(attempt: Attempt) -> pl.DataFrame:
+    """Gaps between summaries of steps that follow each other: nothing but a save lies between two of them."""
+    sums = attempt.spans.filter(pl.col("phase") == "steps", pl.col("first_step").is_not_null()).sort("first_step")
+    follows = pl.col("first_step") == pl.col("last_step").shift(1) + 1
+    gaps = sums.with_columns(follows=follows, from_ns=pl.col("end_ns").shift(1)).filter("follows")
+    return gaps.filter(pl.col("start_ns") > pl.col("from_ns")).select(start_ns="from_ns", end_ns="start_ns")
 
 
 def _inside(windows: pl.DataFrame, intervals: pl.DataFrame, name: str) -> pl.DataFrame:
