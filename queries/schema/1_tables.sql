@@ -273,7 +273,8 @@ CREATE TABLE base.jobs (
     start_ns BIGINT NOT NULL,
     end_ns BIGINT NOT NULL,
     is_ended BOOLEAN NOT NULL,
-    attempts_inferred BOOLEAN NOT NULL
+    attempts_inferred BOOLEAN NOT NULL,
+    span_count UBIGINT NOT NULL
 );
 
 CREATE TABLE base.job_attempts (

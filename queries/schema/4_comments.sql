@@ -343,6 +343,9 @@ COMMENT ON COLUMN base.jobs.is_ended
 COMMENT ON COLUMN base.jobs.attempts_inferred
     IS 'whether attempts are cut by timing because nobody tells them';
 
+COMMENT ON COLUMN base.jobs.span_count
+    IS 'spans of the job that belong to none of its steps';
+
 COMMENT ON TABLE base.job_attempts
     IS 'attempts of jobs: one try after the other, without gaps between them';
 COMMENT ON COLUMN base.job_attempts.job_id

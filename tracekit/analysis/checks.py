@@ -122,6 +122,7 @@ CHECKS = {
     ),
     "rejected": Check("records were refused: {reason}", "FROM ingest_rejects", warning_share=0.0, error_share=0.1),
     "note": Check("records were stored with something set aside: {reason}", "FROM ingest_rejects"),
+    "job": Check("training jobs: {reason}", "FROM job_notes", warning_share=1.0),
     "missing_ranks": Check(
         "training steps lack ranks of their world",
         "SELECT job_id, attempt, step, count(*) FROM units WHERE kind = 'step' GROUP BY ALL",
@@ -141,8 +142,27 @@ CHECKS = {
 }
 """Every check with its thresholds; `host_clocks` is in nanoseconds, as a share of a step.
 
-`rejected` and `note` stand for one check a reason.
+`rejected`, `note` and `job` stand for one check a reason.
 """
+
+JOB_NOTES = {
+    "attempts_inferred": "attempts are not told and are cut where ranks or steps begin again",
+    "job_not_ended": "the end was not seen, so that they count until the last thing seen",
+    "job_id_missing": "processes do not name their job",
+    "clocks_apart": "clocks of hosts were moved, because they are apart",
+    "attempts_overlap": "attempts go on after the next one began",
+    "attempts_without_root": "attempts have no span of their own",
+    "attempts_without_steps": "attempts tell of no step",
+    "onset_unsure": "nothing tells when a failure began, up to half a step",
+    "steps_skipped": "step numbers are missing between others",
+    "steps_repeated": "a rank repeats a step inside one attempt",
+    "steps_overlap": "steps of a rank overlap, and what they share counts once",
+    "processes_missing": "accelerators of their world sent no span",
+    "world_changed": "attempts run with different numbers of accelerators",
+    "several_runs": "several runs have one name",
+    "collectives_unmatched": "collectives lack partners, or their sizes disagree",
+}
+"""What was noticed about jobs, by its code in the view `job_notes`."""
 
 
 def severity(name: str, count: int, total: int) -> Severity:
@@ -178,6 +198,8 @@ def check_of(name: str) -> Check:
 
 def _reason_words(reason: str) -> str:
     """What is wrong, without what to do about it, and the code by which it can be looked up."""
+    if reason in JOB_NOTES:
+        return f"{JOB_NOTES[reason]} ({reason})"
     if reason.upper() not in Reason.__members__:
         return reason
     return f"{ADVICE[Reason[reason.upper()]].split(';')[0]} ({reason})"

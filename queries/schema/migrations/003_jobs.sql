@@ -7,7 +7,8 @@ CREATE TABLE IF NOT EXISTS base.jobs (
     start_ns BIGINT NOT NULL,
     end_ns BIGINT NOT NULL,
     is_ended BOOLEAN NOT NULL,
-    attempts_inferred BOOLEAN NOT NULL
+    attempts_inferred BOOLEAN NOT NULL,
+    span_count UBIGINT NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS base.job_attempts (

@@ -15,12 +15,12 @@ from tracekit.stages.jobs.incidents import UNKNOWN_OWNER, Cause, roles
 from tracekit.stages.jobs.ledger import attempt_leaves
 from tracekit.stages.jobs.life import Attempt, Window, job_window, live
 from tracekit.stages.jobs.notes import Notes, notes_of
-from tracekit.stages.jobs.records import JobRecords
+from tracekit.stages.jobs.records import JobRecords, outside_steps
 from tracekit.stages.jobs.runs import split_runs
 
 JOB_SCHEMA: dict[str, Any] = {
     "job_id": pl.String, "name": pl.String, "accelerators": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "is_ended": pl.Boolean,
-    "attempts_inferred": pl.Boolean,
+    "attempts_inferred": pl.Boolean, "span_count": pl.Int64,
 }  # fmt: skip
 ATTEMPT_SCHEMA: dict[str, Any] = {
     "job_id": pl.String, "attempt": pl.Int64, "outcome": pl.String, "world_size": pl.Int64, "begun_ns": pl.Int64,
@@ -67,7 +67,8 @@ def build_job(records: JobRecords, *, owners: dict[str, str]) -> JobFrames:
     The result does not depend on the order in which the records arrived. Records without any span of the job level
     give empty frames.
     """
-    built = [_build(run, records.job, owners) for run in split_runs(records) if run.spans.height]
+    runs = [run for run in split_runs(records) if run.spans.height]
+    built = [_build(run, records.job, owners, run_count=len(runs)) for run in runs]
     rows: list[list[pl.DataFrame]] = [[frame for frame in frames] for frames in zip(*built, strict=True)]
     schemas = (JOB_SCHEMA, ATTEMPT_SCHEMA, LEAF_SCHEMA, INCIDENT_SCHEMA, MEMBER_SCHEMA, NOTE_SCHEMA)
     if not built:
@@ -75,7 +76,9 @@ def build_job(records: JobRecords, *, owners: dict[str, str]) -> JobFrames:
     return JobFrames(*(pl.concat(frames) for frames in rows))
 
 
-def _build(records: JobRecords, name: str, owners: dict[str, str]) -> tuple[pl.DataFrame, ...]:
+def _build(
+    records: JobRecords, name: str, owners: dict[str, str], *, run_count: int
+) -> tuple[pl.DataFrame, ...]:
     records, shifts = aligned(records)
     numbered = number_attempts(records.spans)
     window = job_window(records.spans, records.processes)
@@ -83,10 +86,11 @@ def _build(records: JobRecords, name: str, owners: dict[str, str]) -> tuple[pl.D
     attempts = live(numbered.spans, events, window)
     accelerators = _accelerators(records, attempts)
     is_ended = _is_ended(window, attempts)
-    told = Notes(numbered.is_inferred, shifts, window, is_ended)
+    told = Notes(numbered.is_inferred, shifts, window, is_ended, run_count)
     job = {
         "job_id": records.job, "name": name, "accelerators": accelerators, "start_ns": window.start_ns, "end_ns": window.end_ns,
         "is_ended": is_ended, "attempts_inferred": numbered.is_inferred,
+        "span_count": records.spans.filter(outside_steps()).height,
     }  # fmt: skip
     return (
         pl.DataFrame([job], schema=JOB_SCHEMA),

@@ -20,6 +20,7 @@ class Notes:
     shifts: pl.DataFrame
     window: Window
     is_ended: bool
+    run_count: int = 1
 
 
 def notes_of(records: JobRecords, attempts: list[Attempt], told: Notes, accelerators: int) -> pl.DataFrame:
@@ -45,6 +46,8 @@ def _of_job(records: JobRecords, told: Notes) -> list[Finding]:
         ("attempts_inferred", int(told.is_inferred),
          "attempts are not told, or one number is told of several: they are cut where ranks or steps begin again"),
         ("job_not_ended", int(not told.is_ended), "its end was not seen: it counts until the last thing seen"),
+        ("several_runs", told.run_count if told.run_count > 1 else 0,
+         f"{told.run_count} runs have this name: each is a job of its own, with its number behind the name"),
         ("job_id_missing", adopted,
          f"{adopted} processes do not name the job: they are its own by their spans or traces"),
         ("clocks_apart", moved,
@@ -72,16 +75,24 @@ def _of_attempts(attempts: list[Attempt], window: Window) -> list[Finding]:
 
 
 def _of_steps(attempts: list[Attempt]) -> list[Finding]:
-    skipped = repeated = 0
+    skipped = repeated = overlapping = 0
     for one in attempts:
         steps = one.spans.filter(pl.col("phase") == "step", pl.col("step").is_not_null())
         numbers = steps["step"].unique().sort()
         skipped += 0 if numbers.is_empty() else int(numbers[-1]) - int(numbers[0]) + 1 - numbers.len()
+        overlapping += _overlapping(steps)
         repeated += steps.height - steps.select("rank", "step").n_unique() if steps.height else 0
     return [
         ("steps_skipped", skipped, f"{skipped} step numbers are missing between others"),
+        ("steps_overlap", overlapping, f"{overlapping} steps begin before their rank ended the one before: counted once"),
         ("steps_repeated", repeated, f"{repeated} step spans repeat a step of their rank inside one attempt"),
     ]
+
+
+def _overlapping(steps: pl.DataFrame) -> int:
+    before_ns = pl.col("end_ns").cum_max().shift(1).over("rank")
+    ordered = steps.filter(pl.col("rank").is_not_null()).sort("rank", "start_ns", "end_ns")
+    return ordered.filter(pl.col("start_ns") < before_ns).height
 
 
 def _of_worlds(attempts: list[Attempt], accelerators: int) -> list[Finding]:

@@ -45,5 +45,11 @@ SLACK_NS = 600_000_000_000
 """Records of hosts count until so long after the last span: clocks differ, and logs come behind."""
 
 
+def outside_steps() -> pl.Expr:
+    """Spans that belong to no step: those inside steps are in the units of steps."""
+    in_steps = pl.col("phase").is_in(["save", "write", "custom"]) & pl.col("step").is_not_null()
+    return (pl.col("phase") != "step") & ~in_steps
+
+
 def _rows(cursor: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> pl.DataFrame:
     return cursor.sql(queries.text(f"jobs/{name}"), params=parameters).pl()
