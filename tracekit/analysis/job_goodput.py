@@ -101,14 +101,16 @@ def job_goodput(
     jobs = _jobs(database.query("jobs/jobs", job=job), leaves, tokens, price, usage)
     lost = _lost(database, job, ledger, price)
     scaling = _scaling(database.query("jobs/worlds", job=job))
-    sentences = [
-        job_sentence(row, leaves.filter(pl.col("job_id") == row["job_id"]), lost.filter(pl.col("job_id") == row["job_id"]))
-        for row in jobs.iter_rows(named=True)
-    ]  # fmt: skip
+    sentences = [_sentence(row, leaves, lost) for row in jobs.iter_rows(named=True)]
     return JobGoodput(
         jobs=jobs, leaves=leaves, lost=lost, culprits=culprits, scaling=scaling,
         notes=database.query("jobs/notes", job=job), price=price, summary="\n".join(sentences),
     )  # fmt: skip
+
+
+def _sentence(job: dict[str, Any], leaves: pl.DataFrame, lost: pl.DataFrame) -> str:
+    mine = pl.col("job_id") == job["job_id"]
+    return job_sentence(job, leaves.filter(mine), lost.filter(mine))
 
 
 def is_step_leaf() -> pl.Expr:
@@ -167,7 +169,8 @@ def _job(
         "mfu": model_flops_utilisation(tokens=tokens, run_ns=run_ns, **usage), "tokens": tokens,
         "tokens_per_s": None if per_accelerator is None else per_accelerator * job["accelerators"],
         "tokens_per_s_per_accelerator": per_accelerator,
-        "cost": None if hours is None else total * hours, "lost_cost": None if hours is None else (total - ideal) * hours,
+        "cost": None if hours is None else total * hours,
+        "lost_cost": None if hours is None else (total - ideal) * hours,
     }  # fmt: skip
 
 

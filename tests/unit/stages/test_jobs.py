@@ -69,9 +69,7 @@ def built(database: Database, *jobs: Job) -> Database:
 def exact(database: Database) -> bool:
     """Whether the leaves of every job sum to all accelerators from submission to release."""
     sums = database.sql("SELECT job_id, sum(accelerator_ns)::DECIMAL(38, 0) AS ns FROM job_leaves GROUP BY job_id")
-    whole = database.sql(
-        "SELECT job_id, (accelerators::HUGEINT * (end_ns - start_ns))::DECIMAL(38, 0) AS ns FROM jobs"
-    )
+    whole = database.sql("SELECT job_id, (accelerators::HUGEINT * (end_ns - start_ns))::DECIMAL(38, 0) AS ns FROM jobs")
     return sums.sort("job_id").equals(whole.sort("job_id"))
 
 
@@ -168,9 +166,7 @@ VIEWS = ("jobs", "job_attempts", "job_leaves", "job_incidents", "job_members", "
 def test_attempts_that_nobody_tells_are_cut_where_ranks_come_again(database: Database) -> None:
     """No attempt in sight, other processes: the same ledger as with attempts."""
     job = crashed(resume=6)
-    job.spans = [
-        replace(span, attempt=None, service=f"trainer-{span.attempt}") for span in job.spans
-    ]
+    job.spans = [replace(span, attempt=None, service=f"trainer-{span.attempt}") for span in job.spans]
     built(database, job)
     found = leaves(database)
     assert (found["job.recover"], found["job.lost_work"]) == (2000, 72)

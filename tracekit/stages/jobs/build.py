@@ -10,8 +10,8 @@ import polars as pl
 from tracekit.stages.jobs.attempts import number_attempts
 from tracekit.stages.jobs.causes import with_classes
 from tracekit.stages.jobs.clocks import aligned
-from tracekit.stages.jobs.inside import with_slow_compute
 from tracekit.stages.jobs.incidents import UNKNOWN_OWNER, Cause, roles
+from tracekit.stages.jobs.inside import with_slow_compute
 from tracekit.stages.jobs.ledger import attempt_leaves
 from tracekit.stages.jobs.life import Attempt, Window, job_window, live
 from tracekit.stages.jobs.notes import Notes, notes_of
@@ -19,7 +19,8 @@ from tracekit.stages.jobs.records import JobRecords, outside_steps
 from tracekit.stages.jobs.runs import split_runs
 
 JOB_SCHEMA: dict[str, Any] = {
-    "job_id": pl.String, "name": pl.String, "accelerators": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "is_ended": pl.Boolean,
+    "job_id": pl.String, "name": pl.String, "accelerators": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64,
+    "is_ended": pl.Boolean,
     "attempts_inferred": pl.Boolean, "span_count": pl.Int64,
 }  # fmt: skip
 ATTEMPT_SCHEMA: dict[str, Any] = {
@@ -69,16 +70,14 @@ def build_job(records: JobRecords, *, owners: dict[str, str]) -> JobFrames:
     """
     runs = [run for run in split_runs(records) if run.spans.height]
     built = [_build(run, records.job, owners, run_count=len(runs)) for run in runs]
-    rows: list[list[pl.DataFrame]] = [[frame for frame in frames] for frames in zip(*built, strict=True)]
+    rows: list[list[pl.DataFrame]] = [list(frames) for frames in zip(*built, strict=True)]
     schemas = (JOB_SCHEMA, ATTEMPT_SCHEMA, LEAF_SCHEMA, INCIDENT_SCHEMA, MEMBER_SCHEMA, NOTE_SCHEMA)
     if not built:
         return JobFrames(*(pl.DataFrame(schema=schema) for schema in schemas))
     return JobFrames(*(pl.concat(frames) for frames in rows))
 
 
-def _build(
-    records: JobRecords, name: str, owners: dict[str, str], *, run_count: int
-) -> tuple[pl.DataFrame, ...]:
+def _build(records: JobRecords, name: str, owners: dict[str, str], *, run_count: int) -> tuple[pl.DataFrame, ...]:
     records, shifts = aligned(records)
     numbered = number_attempts(records.spans)
     window = job_window(records.spans, records.processes)
@@ -88,7 +87,8 @@ def _build(
     is_ended = _is_ended(window, attempts)
     told = Notes(numbered.is_inferred, shifts, window, is_ended, run_count)
     job = {
-        "job_id": records.job, "name": name, "accelerators": accelerators, "start_ns": window.start_ns, "end_ns": window.end_ns,
+        "job_id": records.job, "name": name, "accelerators": accelerators,
+        "start_ns": window.start_ns, "end_ns": window.end_ns,
         "is_ended": is_ended, "attempts_inferred": numbered.is_inferred,
         "span_count": records.spans.filter(outside_steps()).height,
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 Patterns are those of NVIDIA's driver (XID), of NCCL, gloo and PyTorch, of the Linux kernel and of schedulers. A
 time-out of a watchdog, a connection that the other side closed, a SIGTERM and a cancelled job are never a first
-cause (`reference` for the classes: initiating, cascade, teardown).
+cause.
 """
 
 from __future__ import annotations
@@ -23,35 +23,70 @@ class Pattern:
     """
 
     role: str
-    kind: str
-    owner: str
-    strength: int
     pattern: re.Pattern[str]
+    kind: str = ""
+    owner: str = ""
+    strength: int = 0
 
 
-def _pattern(role: str, kind: str, owner: str, strength: int, text: str) -> Pattern:
-    return Pattern(role, kind, owner, strength, re.compile(text, re.IGNORECASE))
+def _follows(role: str, *texts: str) -> Pattern:
+    return Pattern(role, re.compile("|".join(texts), re.IGNORECASE))
+
+
+def _points(kind: str, owner: str, *texts: str, strength: int = 2) -> Pattern:
+    return Pattern(INITIATING, re.compile("|".join(texts), re.IGNORECASE), kind, owner, strength)
 
 
 PATTERNS = (
-    _pattern(CASCADE, "", "", 0, r"watchdog|collective.{0,40}(timed? ?-?out|timeout)|(nccl|gloo|socket|store|rendezvous|barrier|all_?reduce).{0,60}(timed? ?-?out|timeout)"),
-    _pattern(CASCADE, "", "", 0, r"connection (was )?(closed|reset|refused|aborted)( by)?( (the )?(peer|remote))?|closed by peer|broken pipe|remote (process|peer|worker|rank)|ncclRemoteError|remote side"),
-    _pattern(CASCADE, "", "", 0, r"communicator (was|is|has been) aborted|ncclCommAbort|nccl (operation|communicator).{0,20}abort|other ranks?|peer (failed|died|exited)|lost connection to"),
-    _pattern(TEARDOWN, "", "", 0, r"sigterm|signal 15|terminated by (the )?(scheduler|agent|launcher)|scancel|job (was )?cancel|cancell?ed (by|at|due)|terminating process|shutting down|keyboardinterrupt|signalexception"),
-    _pattern(INITIATING, "device", "provider", 2, r"\bxid\b|fallen off the bus|uncorrectable ecc|double.?bit ecc|contained ecc|ecc error|sram|hbm|nvlink.{0,30}(error|down|fail)|gsp.{0,20}(timeout|error)|device-side|illegal memory access|cuda error|hip error|hardware error.{0,20}(gpu|accelerator)|accelerator (lost|failed)|gpu (lost|failed|hang)"),
-    _pattern(INITIATING, "device", "provider", 1, r"thermal|overheat|power brake|slowdown.{0,30}accelerator"),
-    _pattern(INITIATING, "network", "provider", 2, r"mlx\d|\bib_|infiniband|roce|\bnic\b|(port|link|interface|carrier).{0,20}(down|lost|flap)|link[_ ]down"),
-    _pattern(INITIATING, "storage", "provider", 2, r"nvme|i/o error|input/output error|\beio\b|no space left|read-only file system|stale file handle|lustre|ceph|checkpoint.{0,40}(corrupt|fail)"),
-    _pattern(INITIATING, "host", "application", 2, r"oom-?kill|out of memory: killed|killed process|sigkill|cgroup.{0,20}memory"),
-    _pattern(INITIATING, "software", "application", 2, r"out of memory|outofmemory|cuda oom"),
-    _pattern(INITIATING, "host", "platform", 2, r"drain|maintenance|evict|preempt|node (is )?not ready|reclaim"),
-    _pattern(INITIATING, "host", "provider", 2, r"\bmce\b|machine check|edac|uncorrectable memory|pcie|\baer\b|kernel panic|soft lockup|hard lockup|hung task|power (supply|loss|fail)|\bpsu\b|\bipmi\b|chassis|fan fail"),
-    _pattern(INITIATING, "software", "platform", 2, r"rendezvous|dependency|image pull|permission denied|quota"),
-    _pattern(INITIATING, "software", "application", 2, r"error|exception|assert|traceback|segmentation fault|sigsegv|sigabrt|nan\b|diverge|mismatch"),
+    _follows(
+        CASCADE,
+        r"watchdog", r"collective.{0,40}(timed? ?-?out|timeout)",
+        r"(nccl|gloo|socket|store|rendezvous|barrier|all_?reduce).{0,60}(timed? ?-?out|timeout)",
+        r"connection (was )?(closed|reset|refused|aborted)", r"closed by (the )?(peer|remote)", r"broken pipe",
+        r"remote (process|peer|worker|rank|side)", r"ncclRemoteError", r"lost connection to",
+        r"communicator (was|is|has been) aborted", r"ncclCommAbort", r"nccl (operation|communicator).{0,20}abort",
+        r"other ranks?\b", r"peer (failed|died|exited)",
+    ),
+    _follows(
+        TEARDOWN,
+        r"sigterm", r"signal 15", r"terminated by (the )?(scheduler|agent|launcher)", r"scancel",
+        r"job (was )?cancel", r"cancell?ed (by|at|due)", r"terminating process", r"shutting down",
+        r"keyboardinterrupt", r"signalexception",
+    ),
+    _points(
+        "device", "provider",
+        r"\bxid\b", r"fallen off the bus", r"uncorrectable ecc", r"double.?bit ecc", r"contained ecc", r"ecc error",
+        r"\bsram\b", r"\bhbm", r"nvlink.{0,30}(error|down|fail)", r"gsp.{0,20}(timeout|error)",
+        r"illegal memory access", r"cuda error", r"hip error", r"(accelerator|gpu) (lost|failed|hang)",
+    ),
+    _points("device", "provider", r"thermal", r"overheat", r"power brake", strength=1),
+    _points(
+        "network", "provider",
+        r"mlx\d", r"\bib_", r"infiniband", r"roce", r"\bnic\b", r"(port|link|interface|carrier).{0,20}(down|lost|flap)",
+    ),
+    _points(
+        "storage", "provider",
+        r"nvme", r"i/o error", r"input/output error", r"\beio\b", r"no space left", r"read-only file system",
+        r"stale file handle", r"lustre", r"\bceph", r"checkpoint.{0,40}(corrupt|fail)",
+    ),
+    _points("host", "application", r"oom-?kill", r"out of memory: killed", r"killed process", r"sigkill"),
+    _points("software", "application", r"out of memory", r"outofmemory"),
+    _points("host", "platform", r"drain", r"maintenance", r"evict", r"preempt", r"node (is )?not ready", r"reclaim"),
+    _points(
+        "host", "provider",
+        r"\bmce\b", r"machine check", r"\bedac\b", r"uncorrectable memory", r"\bpcie\b", r"\baer\b", r"kernel panic",
+        r"(soft|hard) lockup", r"hung task", r"power (supply|loss|fail)", r"\bpsu\b", r"\bipmi\b", r"chassis",
+    ),
+    _points("software", "platform", r"rendezvous", r"dependency", r"image pull", r"permission denied", r"quota"),
+    _points(
+        "software", "application",
+        r"error", r"exception", r"assert", r"traceback", r"segmentation fault", r"sigsegv", r"sigabrt", r"\bnan\b",
+        r"diverge", r"mismatch",
+    ),
 )  # fmt: skip
 """The first pattern that matches counts."""
 
-_HARMLESS = Pattern("", "", "", 0, re.compile(""))
+_HARMLESS = Pattern("", re.compile(""))
 
 
 def classify(message: str) -> Pattern:

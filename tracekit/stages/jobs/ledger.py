@@ -7,6 +7,7 @@ between two of them is one leaf, and inside the kept steps their stages. Lines a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import polars as pl
 
@@ -203,9 +204,9 @@ def _by_gauge(
     if inside.is_empty() or until_ns <= from_ns:
         return []
     times, values = inside["time_ns"].to_list(), inside["accelerators"].to_list()
-    edges = [from_ns, *((a + b) // 2 for a, b in zip(times, times[1:], strict=False)), until_ns]
+    edges = [from_ns, *((a + b) // 2 for a, b in pairwise(times)), until_ns]
     rows = []
-    for value, start_ns, end_ns in zip(values, edges, edges[1:], strict=False):
+    for value, (start_ns, end_ns) in zip(values, pairwise(edges), strict=True):
         here = min(max(value, 0), count)
         rows += [(there, here, end_ns - start_ns, True), (missing, count - here, end_ns - start_ns, True)]
     return rows

@@ -84,7 +84,7 @@ def _of_steps(attempts: list[Attempt]) -> list[Finding]:
         repeated += steps.height - steps.select("rank", "step").n_unique() if steps.height else 0
     return [
         ("steps_skipped", skipped, f"{skipped} step numbers are missing between others"),
-        ("steps_overlap", overlapping, f"{overlapping} steps begin before their rank ended the one before: counted once"),
+        ("steps_overlap", overlapping, f"{overlapping} steps begin before the one before had ended: counted once"),
         ("steps_repeated", repeated, f"{repeated} step spans repeat a step of their rank inside one attempt"),
     ]
 
