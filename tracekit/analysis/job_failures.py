@@ -13,7 +13,7 @@ from tracekit.store import Database
 MOST_VICTIMS = 256
 """Victims of a failure that are listed one by one; all are counted, and all are in the view `job_members`."""
 
-INCIDENT_SCHEMA: dict[str, Any] = {
+INCIDENT_SCHEMA = pl.Schema({
     "id": pl.String, "job_id": pl.String, "attempt": pl.Int64, "kind": pl.String, "owner": pl.String,
     "rule": pl.String, "stage": pl.String, "manner": pl.String, "ranks": pl.List(pl.Int64),
     "hosts": pl.List(pl.String), "service": pl.String, "message": pl.String, "source": pl.String,
@@ -22,7 +22,7 @@ INCIDENT_SCHEMA: dict[str, Any] = {
     "blast_radius": pl.Int64, "lost_ns": pl.Decimal(38, 0), "lost_work_ns": pl.Decimal(38, 0),
     "detect_ns": pl.Decimal(38, 0), "recover_ns": pl.Decimal(38, 0), "restart_ns": pl.Decimal(38, 0),
     "cost": pl.Float64,
-}  # fmt: skip
+})  # fmt: skip
 _LOSSES = {
     "job.lost_work": "lost_work_ns", "unsplit(step|job.lost_work)": "lost_work_ns", "job.detect": "detect_ns",
     "job.recover": "recover_ns",

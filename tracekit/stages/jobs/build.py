@@ -18,33 +18,33 @@ from tracekit.stages.jobs.notes import Notes, notes_of
 from tracekit.stages.jobs.records import JobRecords, outside_steps
 from tracekit.stages.jobs.runs import split_runs
 
-JOB_SCHEMA: dict[str, Any] = {
+JOB_SCHEMA = pl.Schema({
     "job_id": pl.String, "name": pl.String, "accelerators": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64,
     "is_ended": pl.Boolean,
     "attempts_inferred": pl.Boolean, "span_count": pl.Int64,
-}  # fmt: skip
-ATTEMPT_SCHEMA: dict[str, Any] = {
+})  # fmt: skip
+ATTEMPT_SCHEMA = pl.Schema({
     "job_id": pl.String, "attempt": pl.Int64, "outcome": pl.String, "world_size": pl.Int64, "begun_ns": pl.Int64,
     "all_granted_ns": pl.Int64, "first_step_ns": pl.Int64, "stopped_ns": pl.Int64, "declared_ns": pl.Int64,
     "end_ns": pl.Int64, "first_step": pl.Int64, "made_step": pl.Int64, "kept_step": pl.Int64,
     "durable_step": pl.Int64,
-}  # fmt: skip
-LEAF_SCHEMA: dict[str, Any] = {
+})  # fmt: skip
+LEAF_SCHEMA = pl.Schema({
     "job_id": pl.String, "attempt": pl.Int64, "leaf": pl.String, "owner": pl.String, "accelerators": pl.Int64,
     "each_ns": pl.Int64, "is_derived": pl.Boolean,
-}  # fmt: skip
-INCIDENT_SCHEMA: dict[str, Any] = {
+})  # fmt: skip
+INCIDENT_SCHEMA = pl.Schema({
     "job_id": pl.String, "attempt": pl.Int64, "kind": pl.String, "owner": pl.String, "rule": pl.String,
     "stage": pl.String, "manner": pl.String, "ranks": pl.List(pl.Int64), "hosts": pl.List(pl.String),
     "message": pl.String, "source": pl.String, "resource_id": pl.Int64, "trace_id": pl.String, "span_id": pl.UInt64,
     "onset_ns": pl.Int64, "onset_slack_ns": pl.Int64, "declared_ns": pl.Int64, "recovered_ns": pl.Int64,
     "recovery": pl.String, "resumed_step": pl.Int64, "blast_radius": pl.Int64,
-}  # fmt: skip
-MEMBER_SCHEMA: dict[str, Any] = {
+})  # fmt: skip
+MEMBER_SCHEMA = pl.Schema({
     "job_id": pl.String, "attempt": pl.Int64, "rank": pl.Int64, "host": pl.String, "role": pl.String,
     "manner": pl.String, "time_ns": pl.Int64, "message": pl.String,
-}  # fmt: skip
-NOTE_SCHEMA: dict[str, Any] = {"job_id": pl.String, "note": pl.String, "count": pl.Int64, "text": pl.String}
+})  # fmt: skip
+NOTE_SCHEMA = pl.Schema({"job_id": pl.String, "note": pl.String, "count": pl.Int64, "text": pl.String})
 
 FAILURE_LEAVES = ("job.lost_work", "job.detect", "job.recover", "unsplit(step|job.lost_work)")
 """Leaves that belong to whoever owns the cause of their attempt's end."""

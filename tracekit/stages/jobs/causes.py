@@ -38,12 +38,15 @@ def _points(kind: str, owner: str, *texts: str, strength: int = 2) -> Pattern:
 
 
 PATTERNS = (
+    # What was put right is no failure.
+    _follows("", r"\bcorrect(ed|able)\b", r"\brecovered\b", r"retry(ing)? succeeded"),
     _follows(
         CASCADE,
         r"watchdog", r"collective.{0,40}(timed? ?-?out|timeout)",
         r"(nccl|gloo|socket|store|rendezvous|barrier|all_?reduce).{0,60}(timed? ?-?out|timeout)",
         r"connection (was )?(closed|reset|refused|aborted)", r"closed by (the )?(peer|remote)", r"broken pipe",
         r"remote (process|peer|worker|rank|side)", r"ncclRemoteError", r"lost connection to",
+        r"nccl.{0,20}(system|internal|unhandled|remote).{0,10}error", r"DistBackendError",
         r"communicator (was|is|has been) aborted", r"ncclCommAbort", r"nccl (operation|communicator).{0,20}abort",
         r"other ranks?\b", r"peer (failed|died|exited)",
     ),
@@ -51,18 +54,20 @@ PATTERNS = (
         TEARDOWN,
         r"sigterm", r"signal 15", r"terminated by (the )?(scheduler|agent|launcher)", r"scancel",
         r"job (was )?cancel", r"cancell?ed (by|at|due)", r"terminating process", r"shutting down",
-        r"keyboardinterrupt", r"signalexception",
+        r"keyboardinterrupt", r"signalexception", r"exit ?code:? -15\b",
     ),
     _points(
         "device", "provider",
         r"\bxid\b", r"fallen off the bus", r"uncorrectable ecc", r"double.?bit ecc", r"contained ecc", r"ecc error",
         r"\bsram\b", r"\bhbm", r"nvlink.{0,30}(error|down|fail)", r"gsp.{0,20}(timeout|error)",
-        r"illegal memory access", r"cuda error", r"hip error", r"(accelerator|gpu) (lost|failed|hang)",
+        r"row.?remap", r"hw\.errors.*(gpu|accelerator)", r"illegal memory access", r"cuda error", r"hip error",
+        r"(accelerator|gpu) (lost|failed|hang)",
     ),
     _points("device", "provider", r"thermal", r"overheat", r"power brake", strength=1),
     _points(
         "network", "provider",
-        r"mlx\d", r"\bib_", r"infiniband", r"roce", r"\bnic\b", r"(port|link|interface|carrier).{0,20}(down|lost|flap)",
+        r"mlx\d", r"\bib_", r"infiniband", r"roce", r"\bnic\b", r"hw\.errors.*network", r"link.?down",
+        r"(port|link|interface|carrier).{0,20}(down|lost|flap)",
     ),
     _points(
         "storage", "provider",
@@ -71,7 +76,8 @@ PATTERNS = (
     ),
     _points("host", "application", r"oom-?kill", r"out of memory: killed", r"killed process", r"sigkill"),
     _points("software", "application", r"out of memory", r"outofmemory"),
-    _points("host", "platform", r"drain", r"maintenance", r"evict", r"preempt", r"node (is )?not ready", r"reclaim"),
+    _points("scheduler", "platform", r"preempt", r"evict", r"reclaim"),
+    _points("host", "platform", r"drain", r"maintenance", r"node (is )?not ready"),
     _points(
         "host", "provider",
         r"\bmce\b", r"machine check", r"\bedac\b", r"uncorrectable memory", r"\bpcie\b", r"\baer\b", r"kernel panic",
@@ -95,7 +101,7 @@ def classify(message: str) -> Pattern:
 
 
 def with_classes(events: pl.DataFrame) -> pl.DataFrame:
-    """Events with `role`, `kind`, `owner` and `strength` of their messages; each message is judged once."""
+    """Events with `role`, `kind`, `owner` and `strength` of their messages; each distinct message is judged once."""
     messages = events["message"].unique().sort().to_list()
     judged = [(message, classify(message)) for message in messages]
     classes = pl.DataFrame(
@@ -105,4 +111,6 @@ def with_classes(events: pl.DataFrame) -> pl.DataFrame:
         },
         orient="row",
     )  # fmt: skip
-    return events.join(classes, on="message", how="left", maintain_order="left")
+    judged_events = events.join(classes, on="message", how="left", maintain_order="left")
+    # What a counter counted or a span survived is weaker than what ended one.
+    return judged_events.with_columns(strength=pl.col("strength") - (~pl.col("is_fatal")).cast(pl.Int32))

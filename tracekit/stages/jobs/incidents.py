@@ -8,7 +8,7 @@ host told how they ended.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -47,23 +47,33 @@ class Cause:
     span_id: int | None = None
 
 
-def first_cause(events: pl.DataFrame, members: pl.DataFrame, *, since_ns: int) -> Cause:
+def first_cause(events: pl.DataFrame, members: pl.DataFrame, hosts: list[str], *, since_ns: int) -> Cause:
     """The first cause among what was said from `since_ns` on and how the processes of the attempt ended.
 
     events: rows of `queries/jobs/events.sql` with their classes, of this attempt. members: its rows of `places`.
+    hosts: hosts of the attempt, with processes or not yet.
     """
-    return (
-        _by_evidence(events.filter(pl.col("time_ns") >= since_ns), members)
-        or _by_order_of_ends(members)
-        or _by_silence(events, members)
-        or _by_absence(members)
-        or Cause("unknown", "unknown", UNKNOWN_OWNER)
-    )
+    if found := _by_evidence(events.filter(pl.col("time_ns") >= since_ns), members, hosts):
+        return found
+    behaved = _by_order_of_ends(members) or _by_silence(events, members) or _by_absence(members)
+    return _explained(behaved, events) if behaved else Cause("unknown", "unknown", UNKNOWN_OWNER)
 
 
-def _by_evidence(events: pl.DataFrame, members: pl.DataFrame) -> Cause | None:
+def _explained(cause: Cause, events: pl.DataFrame) -> Cause:
+    """The cause with what its hosts or ranks said last that points at them, however long before."""
+    on = pl.col("host").is_in(cause.hosts) | pl.col("rank").is_in(cause.ranks)
+    said = events.filter(pl.col("role") == INITIATING, on.fill_null(value=False)).sort("time_ns", "message")
+    if said.is_empty():
+        return cause
+    last = said.row(-1, named=True)
+    return replace(
+        cause, kind=last["kind"], owner=last["owner"], message=last["message"], source=last["source"],
+        service_resource=last["resource_id"], trace_id=last["trace_id"], span_id=last["span_id"],
+    )  # fmt: skip
+
+
+def _by_evidence(events: pl.DataFrame, members: pl.DataFrame, hosts: list[str]) -> Cause | None:
     """The strongest and earliest message that points at a culprit; of processes and hosts before schedulers."""
-    hosts = members["host"].drop_nulls().unique().to_list()
     pointing = events.filter(pl.col("role") == INITIATING).with_columns(
         is_member=pl.col("rank").is_not_null() | pl.col("host").is_in(hosts)
     )
@@ -76,7 +86,8 @@ def _by_evidence(events: pl.DataFrame, members: pl.DataFrame) -> Cause | None:
     ranks, on = _culprits(first, members)
     return Cause(
         rule="evidence", kind=first["kind"], owner=first["owner"], ranks=ranks, hosts=on,
-        onset_ns=first["time_ns"], message=first["message"], source=first["source"],
+        onset_ns=None if first["source"] == "counter" else first["time_ns"], message=first["message"],
+        source=first["source"],
         service_resource=first["resource_id"], trace_id=first["trace_id"], span_id=first["span_id"],
     )  # fmt: skip
 

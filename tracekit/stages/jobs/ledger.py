@@ -166,13 +166,10 @@ def _granting(attempt: Attempt, world: int, grants: pl.DataFrame, held: pl.DataF
     ids = of_scheduler(attempt.spans, "queue")["span_id"]
     told = grants.filter(pl.col("span_id").is_in(ids.implode()))
     if int(told["accelerators"].sum()) == world:
-        at_ns = pl.col("time_ns").clip(begun_ns, all_ns)
-        return pl.concat([
-            told.select(leaf=pl.lit("job.queue"), accelerators="accelerators", each_ns=at_ns - begun_ns,
-                        is_derived=pl.lit(value=False)),
-            told.select(leaf=pl.lit("job.gang_wait"), accelerators="accelerators", each_ns=pl.lit(all_ns) - at_ns,
-                        is_derived=pl.lit(value=False)),
-        ])  # fmt: skip
+        return _granted_at(told, begun_ns, all_ns)
+    own = _own_grants(attempt, world)
+    if own is not None:
+        return _granted_at(own, begun_ns, all_ns)
     first_ns = of_scheduler(attempt.spans, "gang_wait")["start_ns"].min()
     if first_ns is None:
         return _rows([("job.queue", world, all_ns - begun_ns, False)])
@@ -180,6 +177,25 @@ def _granting(attempt: Attempt, world: int, grants: pl.DataFrame, held: pl.DataF
     queued = [("job.queue", world, first_ns - begun_ns, False)]
     waiting = _by_gauge(held, world, first_ns, all_ns, "job.gang_wait", "job.queue")
     return _rows([*queued, *(waiting or [(_QUEUE_OR_GANG, world, all_ns - first_ns, False)])])
+
+
+def _granted_at(grants: pl.DataFrame, begun_ns: int, all_ns: int) -> pl.DataFrame:
+    """Queue until each grant (`time_ns`, `accelerators`), then waiting for the last one."""
+    at_ns = pl.col("time_ns").clip(begun_ns, all_ns)
+    leaves = {"job.queue": at_ns - begun_ns, "job.gang_wait": pl.lit(all_ns) - at_ns}
+    return pl.concat([
+        grants.select(leaf=pl.lit(leaf), accelerators=pl.col("accelerators").cast(pl.Int64), each_ns=length,
+                      is_derived=pl.lit(value=False))
+        for leaf, length in leaves.items()
+    ])  # fmt: skip
+
+
+def _own_grants(attempt: Attempt, world: int) -> pl.DataFrame | None:
+    """Grants of single processes, where each tells how long it was queued; None unless they are the whole world."""
+    queued = attempt.spans.filter(pl.col("phase") == "queue", pl.col("rank").is_not_null())
+    ends = queued.group_by("rank").agg(time_ns=pl.col("end_ns").max())
+    known = ends.join(attempt.members.select("rank", accelerators="weight"), on="rank")
+    return known if int(known["accelerators"].sum()) == world else None
 
 
 def _outside(attempt: Attempt, idle: int, held: pl.DataFrame) -> pl.DataFrame:

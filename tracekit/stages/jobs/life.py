@@ -91,6 +91,14 @@ def of_scheduler(spans: pl.DataFrame, phase: str) -> pl.DataFrame:
     return spans.filter(pl.col("phase") == phase, pl.col("rank").is_null())
 
 
+def hosts_of(spans: pl.DataFrame) -> list[str]:
+    """Hosts of an attempt that have processes or are made ready for them; not those of its scheduler."""
+    with_ranks = spans.filter(pl.col("rank").is_not_null())["host"]
+    schedules = spans.filter(pl.col("rank").is_null(), pl.col("phase").is_in(["attempt", "queue", "gang_wait"]))["host"]
+    provisioned = spans.filter(pl.col("phase") == "provision", ~pl.col("host").is_in(schedules.implode()))["host"]
+    return sorted(pl.concat([with_ranks, provisioned]).drop_nulls().unique().to_list())
+
+
 def _beginnings(frames: list[pl.DataFrame], window: Window) -> list[int]:
     """When each attempt began: told, else when the one before ended, else with its first span; never backwards."""
     begun = [window.start_ns]
@@ -118,8 +126,7 @@ def _attempt(
 
 def _all_granted_ns(spans: pl.DataFrame, begun_ns: int) -> int:
     told = [
-        of_scheduler(spans, "queue")["end_ns"].max(),
-        of_scheduler(spans, "gang_wait")["end_ns"].max(),
+        spans.filter(pl.col("phase").is_in(["queue", "gang_wait"]))["end_ns"].max(),
         of_scheduler(spans, "provision")["start_ns"].min(),
         begun_ns,
     ]
@@ -149,7 +156,7 @@ def _failed(attempt: Attempt, events: pl.DataFrame) -> Attempt:
     """The attempt with its cause, onset, declaration, and what of it was kept."""
     last_ns = attempt.progress.last_ns
     since_ns = attempt.begun_ns if last_ns is None else last_ns - BEFORE_NS
-    cause = first_cause(events, attempt.members, since_ns=since_ns)
+    cause = first_cause(events, attempt.members, hosts_of(attempt.spans), since_ns=since_ns)
     declared_ns = _declared_ns(attempt, events, cause, since_ns)
     told_ns = _told_onset(attempt.spans, cause)
     floor_ns = attempt.begun_ns if last_ns is None else last_ns
