@@ -14,14 +14,14 @@ MOST_VICTIMS = 256
 """Victims of a failure that are listed one by one; all are counted, and all are in the view `job_members`."""
 
 INCIDENT_SCHEMA = pl.Schema({
-    "id": pl.String, "job_id": pl.String, "attempt": pl.Int64, "kind": pl.String, "owner": pl.String,
-    "rule": pl.String, "stage": pl.String, "manner": pl.String, "ranks": pl.List(pl.Int64),
-    "hosts": pl.List(pl.String), "service": pl.String, "message": pl.String, "source": pl.String,
-    "trace_id": pl.String, "span_id": pl.String, "onset_ns": pl.Int64, "onset_slack_ns": pl.Int64,
-    "declared_ns": pl.Int64, "recovered_ns": pl.Int64, "recovery": pl.String, "resumed_step": pl.Int64,
-    "blast_radius": pl.Int64, "lost_ns": pl.Decimal(38, 0), "lost_work_ns": pl.Decimal(38, 0),
+    "id": pl.String(), "job_id": pl.String(), "attempt": pl.Int64(), "kind": pl.String(), "owner": pl.String(),
+    "rule": pl.String(), "stage": pl.String(), "manner": pl.String(), "ranks": pl.List(pl.Int64),
+    "hosts": pl.List(pl.String), "service": pl.String(), "message": pl.String(), "source": pl.String(),
+    "trace_id": pl.String(), "span_id": pl.String(), "onset_ns": pl.Int64(), "onset_slack_ns": pl.Int64(),
+    "declared_ns": pl.Int64(), "recovered_ns": pl.Int64(), "recovery": pl.String(), "resumed_step": pl.Int64(),
+    "blast_radius": pl.Int64(), "lost_ns": pl.Decimal(38, 0), "lost_work_ns": pl.Decimal(38, 0),
     "detect_ns": pl.Decimal(38, 0), "recover_ns": pl.Decimal(38, 0), "restart_ns": pl.Decimal(38, 0),
-    "cost": pl.Float64,
+    "cost": pl.Float64(),
 })  # fmt: skip
 _LOSSES = {
     "job.lost_work": "lost_work_ns", "unsplit(step|job.lost_work)": "lost_work_ns", "job.detect": "detect_ns",

@@ -22,19 +22,21 @@ IDEAL = ("step", "step.compute")
 FAILED = ("job.lost_work", "job.detect", "job.recover", "unsplit(step|job.lost_work)")
 
 LEAVES_SCHEMA = pl.Schema({
-    "job_id": pl.String, "leaf": pl.String, "ns": pl.Decimal(38, 0), "derived_ns": pl.Decimal(38, 0),
-    "share": pl.Float64, "cost": pl.Float64,
+    "job_id": pl.String(), "leaf": pl.String(), "ns": pl.Decimal(38, 0), "derived_ns": pl.Decimal(38, 0),
+    "share": pl.Float64(), "cost": pl.Float64(),
 })  # fmt: skip
 LOST_SCHEMA = pl.Schema({
-    "job_id": pl.String, "leaf": pl.String, "owner": pl.String, "cause": pl.String, "ns": pl.Decimal(38, 0),
-    "share": pl.Float64, "cost": pl.Float64,
+    "job_id": pl.String(), "leaf": pl.String(), "owner": pl.String(), "cause": pl.String(), "ns": pl.Decimal(38, 0),
+    "share": pl.Float64(), "cost": pl.Float64(),
 })  # fmt: skip
 JOB_SCHEMA = pl.Schema({
-    "job_id": pl.String, "accelerators": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "is_ended": pl.Boolean,
-    "attempt_count": pl.Int64, "failed_count": pl.Int64, "total_ns": pl.Decimal(38, 0), "goodput": pl.Float64,
-    "sg": pl.Float64, "rg": pl.Float64, "pg": pl.Float64, "inside_known": pl.Float64, "ettr": pl.Float64,
-    "mfu": pl.Float64, "tokens": pl.Int64, "tokens_per_s": pl.Float64, "tokens_per_s_per_accelerator": pl.Float64,
-    "cost": pl.Float64, "lost_cost": pl.Float64,
+    "job_id": pl.String(), "accelerators": pl.Int64(), "start_ns": pl.Int64(), "end_ns": pl.Int64(),
+    "is_ended": pl.Boolean(),
+    "attempt_count": pl.Int64(), "failed_count": pl.Int64(), "total_ns": pl.Decimal(38, 0), "goodput": pl.Float64(),
+    "sg": pl.Float64(), "rg": pl.Float64(), "pg": pl.Float64(), "inside_known": pl.Float64(), "ettr": pl.Float64(),
+    "mfu": pl.Float64(), "tokens": pl.Int64(), "tokens_per_s": pl.Float64(),
+    "tokens_per_s_per_accelerator": pl.Float64(),
+    "cost": pl.Float64(), "lost_cost": pl.Float64(),
 })  # fmt: skip
 
 

@@ -84,7 +84,8 @@ def _cuts(spans: pl.DataFrame) -> list[int]:
     """Times at which attempts but the first begin."""
     trainers = _trainers(spans)
     lives = trainers.group_by("resource_id", "rank").agg(pl.col("start_ns").min()).sort("start_ns")
-    cuts, seen = [], set()
+    cuts: list[int] = []
+    seen: set[int] = set()
     for rank, start_ns in lives.select("rank", "start_ns").iter_rows():
         if rank in seen:
             cuts.append(start_ns)

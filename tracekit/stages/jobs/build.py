@@ -10,6 +10,7 @@ import polars as pl
 from tracekit.stages.jobs.attempts import number_attempts
 from tracekit.stages.jobs.causes import with_classes
 from tracekit.stages.jobs.clocks import aligned
+from tracekit.stages.jobs.extremes import least, most, most_of
 from tracekit.stages.jobs.incidents import UNKNOWN_OWNER, Cause, roles
 from tracekit.stages.jobs.inside import with_slow_compute
 from tracekit.stages.jobs.ledger import attempt_leaves
@@ -34,11 +35,12 @@ LEAF_SCHEMA = pl.Schema({
     "each_ns": pl.Int64, "is_derived": pl.Boolean,
 })  # fmt: skip
 INCIDENT_SCHEMA = pl.Schema({
-    "job_id": pl.String, "attempt": pl.Int64, "kind": pl.String, "owner": pl.String, "rule": pl.String,
-    "stage": pl.String, "manner": pl.String, "ranks": pl.List(pl.Int64), "hosts": pl.List(pl.String),
-    "message": pl.String, "source": pl.String, "resource_id": pl.Int64, "trace_id": pl.String, "span_id": pl.UInt64,
-    "onset_ns": pl.Int64, "onset_slack_ns": pl.Int64, "declared_ns": pl.Int64, "recovered_ns": pl.Int64,
-    "recovery": pl.String, "resumed_step": pl.Int64, "blast_radius": pl.Int64,
+    "job_id": pl.String(), "attempt": pl.Int64(), "kind": pl.String(), "owner": pl.String(), "rule": pl.String(),
+    "stage": pl.String(), "manner": pl.String(), "ranks": pl.List(pl.Int64), "hosts": pl.List(pl.String),
+    "message": pl.String(), "source": pl.String(), "resource_id": pl.Int64(), "trace_id": pl.String(),
+    "span_id": pl.UInt64(),
+    "onset_ns": pl.Int64(), "onset_slack_ns": pl.Int64(), "declared_ns": pl.Int64(), "recovered_ns": pl.Int64(),
+    "recovery": pl.String(), "resumed_step": pl.Int64(), "blast_radius": pl.Int64(),
 })  # fmt: skip
 MEMBER_SCHEMA = pl.Schema({
     "job_id": pl.String, "attempt": pl.Int64, "rank": pl.Int64, "host": pl.String, "role": pl.String,
@@ -128,10 +130,9 @@ def _events_of_attempts(events: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFra
 
 def _accelerators(records: JobRecords, attempts: list[Attempt]) -> int:
     """Accelerators requested: told, else the largest world, else the processes that were seen."""
-    told = [records.spans["accelerators"].max(), records.processes["world_size"].max()]
+    told = most_of(most(records.spans["accelerators"]), most(records.processes["world_size"]))
     seen = max((int(attempt.members["weight"].sum()) for attempt in attempts), default=0)
-    numbers = [int(value) for value in told if value is not None]  # type: ignore[call-overload]
-    return max(numbers) if numbers else max(seen, 1)
+    return max(seen, 1) if told is None else told
 
 
 def _is_ended(window: Window, attempts: list[Attempt]) -> bool:
@@ -154,7 +155,7 @@ def _outcome(attempt: Attempt, job: dict[str, Any]) -> str:
 
 def _told(name: str, attempt: Attempt, job: dict[str, Any]) -> dict[str, Any]:
     progress, made = attempt.progress, attempt.progress.made_step
-    first = attempt.members["first_ns"].min()
+    first = least(attempt.members["first_ns"])
     kept = made if attempt.kept_before is None or made is None else min(made, attempt.kept_before - 1)
     return {
         "job_id": name, "attempt": attempt.number, "outcome": _outcome(attempt, job), "world_size": attempt.world_size,
@@ -218,7 +219,7 @@ def _incident(
         "message": cause.message, "source": cause.source, "resource_id": cause.service_resource,
         "trace_id": cause.trace_id, "span_id": cause.span_id, "onset_ns": attempt.stopped_ns,
         "onset_slack_ns": attempt.onset_slack_ns, "declared_ns": attempt.declared_ns,
-        "recovered_ns": None if after is None else after.members["first_ns"].min(),
+        "recovered_ns": None if after is None else least(after.members["first_ns"]),
         "recovery": _recovery(attempt, resumed, saved), "resumed_step": resumed,
         "blast_radius": max(ranks - len(cause.ranks), 0),
     }  # fmt: skip
@@ -236,13 +237,13 @@ def _stage(attempt: Attempt) -> str:
 def _manner(attempt: Attempt, cause: Cause) -> str:
     """explicit: a process of the culprit ended or raised; implicit: it hung, and others had to notice."""
     culprit = attempt.members.filter(pl.col("rank").is_in(cause.ranks))
-    ends = culprit["exit_ns"].min()
+    ends = least(culprit["exit_ns"])
     if ends is None or cause.onset_ns is None:
         return "implicit" if cause.rule == "silent" else "unknown"
-    others = attempt.members.filter(~pl.col("rank").is_in(cause.ranks))["exit_ns"].min()
-    ended_with_them = others is not None and int(ends) >= int(others)  # type: ignore[arg-type]
+    others = least(attempt.members.filter(~pl.col("rank").is_in(cause.ranks))["exit_ns"])
+    ended_with_them = others is not None and ends >= others
     said_itself = cause.source in ("event", "status")
-    late_ns = int(ends) - cause.onset_ns  # type: ignore[arg-type]
+    late_ns = ends - cause.onset_ns
     return "implicit" if ended_with_them and late_ns > 0 and not (said_itself and late_ns < NS_PER_S) else "explicit"
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from tracekit.stages.jobs.extremes import most
 from tracekit.stages.jobs.records import TRAINER_PHASES, JobRecords
 
 DOUBTFUL_NS = 100_000_000
@@ -102,6 +103,6 @@ def _meetings(own: pl.DataFrame, phase: str, edge: str, theirs: pl.DataFrame, wh
 
 def _releases(own: pl.DataFrame, trained: pl.DataFrame) -> pl.DataFrame:
     """How far the release begins from the end of the last process."""
-    last = trained["end_ns"].max()
+    last = most(trained["end_ns"])
     released = own.filter(pl.col("phase") == "post")
-    return released.select("host", apart_ns=(pl.col("start_ns") - last).cast(pl.Float64))
+    return released.select("host", apart_ns=(pl.col("start_ns") - pl.lit(last, dtype=pl.Int64)).cast(pl.Float64))

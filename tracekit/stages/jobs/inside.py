@@ -35,5 +35,5 @@ def with_slow_compute(step_stages: pl.DataFrame, spans: pl.DataFrame, processes:
     slow = ideal.with_columns(stage=pl.lit(SLOW), self_ns=pl.col("whole_ns") - pl.col("self_ns"))
     columns = step_stages.columns
     parts = [step_stages.filter(pl.col("stage") != COMPUTE), ideal.select(columns), slow.select(columns)]
-    together = pl.concat([part.cast(step_stages.schema) for part in parts])  # type: ignore[arg-type]
+    together = pl.concat([part.cast(step_stages.schema) for part in parts])
     return together.group_by("span_id", "stage", maintain_order=True).agg(pl.col("self_ns").sum())

@@ -11,13 +11,14 @@ from itertools import pairwise
 
 import polars as pl
 
+from tracekit.stages.jobs.extremes import least, most
 from tracekit.stages.jobs.life import Attempt, of_scheduler
 from tracekit.stages.jobs.places import PLACE, covered
 
 STEP = "step"
 """Kept steps whose inside nothing tells."""
 
-LEAF_SCHEMA = {"leaf": pl.String, "accelerators": pl.Int64, "each_ns": pl.Int64, "is_derived": pl.Boolean}
+LEAF_SCHEMA = pl.Schema({"leaf": pl.String, "accelerators": pl.Int64, "each_ns": pl.Int64, "is_derived": pl.Boolean})
 _QUEUE_OR_GANG = "unsplit(job.queue|job.gang_wait)"
 _QUEUE_OR_IDLE = "unsplit(job.queue|job.degraded_idle)"
 _STEP_OR_LOST = "unsplit(step|job.lost_work)"
@@ -38,7 +39,7 @@ def attempt_leaves(
         _instants(attempt, lines),
         _inside_steps(attempt, lines, step_stages),
     ]
-    rows = pl.concat([part.select(list(LEAF_SCHEMA)).cast(LEAF_SCHEMA) for part in parts])  # type: ignore[arg-type]
+    rows = pl.concat([part.select(list(LEAF_SCHEMA)).cast(LEAF_SCHEMA) for part in parts])
     return (
         rows.filter(pl.col("each_ns") != 0, pl.col("accelerators") != 0)
         .group_by("leaf", "each_ns", "is_derived")
@@ -103,12 +104,9 @@ def _between(value: pl.Expr, low: str, high: int) -> pl.Expr:
 
 def _first_progress_ns(attempt: Attempt) -> int | None:
     """Start of the first summed steps, or the end of preparation where something was made after it."""
-    sums = attempt.spans.filter(pl.col("phase") == "steps")["start_ns"].min()
-    if sums is not None:
-        return int(sums)  # type: ignore[arg-type]
-    prepared = attempt.members["prepared_ns"].max()
+    sums = least(attempt.spans.filter(pl.col("phase") == "steps")["start_ns"])
     made = attempt.progress.made_step is not None
-    return int(prepared) if made and prepared is not None else None  # type: ignore[arg-type]
+    return sums if sums is not None or not made else most(attempt.members["prepared_ns"])
 
 
 def _kept_ns(attempt: Attempt) -> int | None:
@@ -170,10 +168,10 @@ def _granting(attempt: Attempt, world: int, grants: pl.DataFrame, held: pl.DataF
     own = _own_grants(attempt, world)
     if own is not None:
         return _granted_at(own, begun_ns, all_ns)
-    first_ns = of_scheduler(attempt.spans, "gang_wait")["start_ns"].min()
+    first_ns = least(of_scheduler(attempt.spans, "gang_wait")["start_ns"])
     if first_ns is None:
         return _rows([("job.queue", world, all_ns - begun_ns, False)])
-    first_ns = min(max(int(first_ns), begun_ns), all_ns)  # type: ignore[arg-type]
+    first_ns = min(max(first_ns, begun_ns), all_ns)
     queued = [("job.queue", world, first_ns - begun_ns, False)]
     waiting = _by_gauge(held, world, first_ns, all_ns, "job.gang_wait", "job.queue")
     return _rows([*queued, *(waiting or [(_QUEUE_OR_GANG, world, all_ns - first_ns, False)])])

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from tracekit.stages.jobs.causes import INITIATING
+from tracekit.stages.jobs.extremes import first_known, least, least_of, most, most_of
 from tracekit.stages.jobs.incidents import Cause, first_cause
 from tracekit.stages.jobs.places import places
 from tracekit.stages.jobs.progress import Progress, kept_before, progress_of
@@ -56,12 +57,14 @@ def job_window(spans: pl.DataFrame, processes: pl.DataFrame) -> Window:
     """From the submission, or the first thing seen, to the release, or the last thing seen."""
     whole = spans.filter(pl.col("phase") == "job")
     released = spans.filter(pl.col("phase") == "post")
-    seen = [whole["start_ns"].min(), spans["start_ns"].min(), processes["first_ns"].min()]
-    last = [spans["end_ns"].max(), processes["last_ns"].max()]
-    ends = [whole["end_ns"].max(), released["end_ns"].max()]
-    told = [int(end) for end in ends if end is not None]  # type: ignore[call-overload]
-    start_ns = int(whole["start_ns"].min()) if whole.height else _least(seen)  # type: ignore[arg-type]
-    return Window(start_ns, max(told) if told else _most(last), bool(told))
+    seen_ns = least_of(least(spans["start_ns"]), least(processes["first_ns"])) or 0
+    last_ns = most_of(most(spans["end_ns"]), most(processes["last_ns"]))
+    told_ns = most_of(most(whole["end_ns"]), most(released["end_ns"]))
+    return Window(
+        start_ns=first_known(least(whole["start_ns"]), otherwise=seen_ns),
+        end_ns=first_known(told_ns, last_ns, otherwise=seen_ns),
+        is_ended=told_ns is not None,
+    )
 
 
 def live(spans: pl.DataFrame, events: pl.DataFrame, window: Window) -> list[Attempt]:
@@ -70,7 +73,7 @@ def live(spans: pl.DataFrame, events: pl.DataFrame, window: Window) -> list[Atte
     spans: with attempts, on one clock. events: with classes and attempts.
     """
     parts = spans.filter(pl.col("attempt").is_not_null()).partition_by("attempt", as_dict=True)
-    ordered = sorted(parts.items(), key=lambda part: (int(part[1]["start_ns"].min()), part[0]))  # type: ignore[arg-type]
+    ordered = sorted(parts.items(), key=lambda part: (least(part[1]["start_ns"]) or 0, part[0]))
     frames = [frame for _, frame in ordered]
     begun = _beginnings(frames, window)
     ends = [*begun[1:], window.end_ns]
@@ -103,9 +106,9 @@ def _beginnings(frames: list[pl.DataFrame], window: Window) -> list[int]:
     """When each attempt began: told, else when the one before ended, else with its first span; never backwards."""
     begun = [window.start_ns]
     for before, frame in pairwise(frames):
-        ended = [of_scheduler(before, phase)["end_ns"].max() for phase in ("attempt", "recover")]
-        told = [of_scheduler(frame, "attempt")["start_ns"].min(), *ended, frame["start_ns"].min()]
-        first = next(int(value) for value in told if value is not None)  # type: ignore[call-overload]
+        ended = [most(of_scheduler(before, phase)["end_ns"]) for phase in ("attempt", "recover")]
+        told = [least(of_scheduler(frame, "attempt")["start_ns"]), *ended, least(frame["start_ns"])]
+        first = first_known(*told, otherwise=begun[-1])
         begun.append(min(max(first, begun[-1]), window.end_ns))
     return begun
 
@@ -119,28 +122,23 @@ def _attempt(
     attempt = Attempt(
         number=number, spans=spans, members=members, progress=progress, begun_ns=begun_ns, end_ns=end_ns,
         all_granted_ns=min(max(_all_granted_ns(spans, begun_ns), begun_ns), end_ns), stopped_ns=stopped_ns,
-        declared_ns=stopped_ns, world_size=_whole(spans["world_size"].max()), is_last=is_last, kept_before=bound,
+        declared_ns=stopped_ns, world_size=most(spans["world_size"]), is_last=is_last, kept_before=bound,
     )  # fmt: skip
     return _failed(attempt, events) if _has_failed(attempt) else attempt
 
 
 def _all_granted_ns(spans: pl.DataFrame, begun_ns: int) -> int:
-    told = [
-        spans.filter(pl.col("phase").is_in(["queue", "gang_wait"]))["end_ns"].max(),
-        of_scheduler(spans, "provision")["start_ns"].min(),
-        begun_ns,
-    ]
-    return next(int(value) for value in told if value is not None)  # type: ignore[call-overload]
+    return first_known(
+        most(spans.filter(pl.col("phase").is_in(["queue", "gang_wait"]))["end_ns"]),
+        least(of_scheduler(spans, "provision")["start_ns"]),
+        otherwise=begun_ns,
+    )
 
 
 def _stopped_ns(spans: pl.DataFrame, members: pl.DataFrame, progress: Progress, end_ns: int) -> int:
     """When an attempt that did not fail stopped: after its last step or save."""
-    runs = spans.filter(pl.col("phase") == "run")["end_ns"].max()
-    told = [value for value in (progress.last_ns, runs) if value is not None]
-    if told:
-        return max(int(value) for value in told)  # type: ignore[call-overload]
-    last = members["last_ns"].max()
-    return end_ns if last is None else int(last)  # type: ignore[arg-type]
+    runs_ns = most(spans.filter(pl.col("phase") == "run")["end_ns"])
+    return first_known(most_of(progress.last_ns, runs_ns), most(members["last_ns"]), otherwise=end_ns)
 
 
 def _has_failed(attempt: Attempt) -> bool:
@@ -170,8 +168,8 @@ def _failed(attempt: Attempt, events: pl.DataFrame) -> Attempt:
 
 
 def _told_onset(spans: pl.DataFrame, cause: Cause) -> int | None:
-    detected = spans.filter(pl.col("phase") == "detect")["start_ns"].min()
-    return int(detected) if detected is not None else cause.onset_ns  # type: ignore[arg-type]
+    detected_ns = least(spans.filter(pl.col("phase") == "detect")["start_ns"])
+    return cause.onset_ns if detected_ns is None else detected_ns
 
 
 def _likely_onset(attempt: Attempt, declared_ns: int) -> tuple[int, int]:
@@ -187,7 +185,8 @@ def _step_ns(progress: Progress) -> int:
     apart = progress.points.select(
         ns=pl.col("time_ns").diff() // pl.col("step").diff().cast(pl.Int64)
     )["ns"].drop_nulls()  # fmt: skip
-    return int(apart.median()) if apart.len() else 0  # type: ignore[arg-type]
+    middle: Any = apart.median()
+    return int(middle or 0)
 
 
 def _declared_ns(attempt: Attempt, events: pl.DataFrame, cause: Cause, since_ns: int) -> int:
@@ -198,15 +197,14 @@ def _declared_ns(attempt: Attempt, events: pl.DataFrame, cause: Cause, since_ns:
         pl.col("role") != INITIATING,
         pl.col("time_ns") >= (cause.onset_ns or since_ns),
     )
-    told = [
-        attempt.spans.filter(pl.col("phase") == "detect")["end_ns"].max(),
-        of_scheduler(attempt.spans, "recover")["start_ns"].min(),
-        messages["time_ns"].min(),
-        attempt.members["exit_ns"].max(),
-        attempt.members["last_ns"].max(),
-        attempt.end_ns,
-    ]
-    first = next(int(value) for value in told if value is not None)  # type: ignore[call-overload]
+    first = first_known(
+        most(attempt.spans.filter(pl.col("phase") == "detect")["end_ns"]),
+        least(of_scheduler(attempt.spans, "recover")["start_ns"]),
+        least(messages["time_ns"]),
+        most(attempt.members["exit_ns"]),
+        most(attempt.members["last_ns"]),
+        otherwise=attempt.end_ns,
+    )
     return min(max(first, attempt.begun_ns), attempt.end_ns)
 
 
@@ -218,15 +216,3 @@ def _kept_of_failed(attempt: Attempt) -> tuple[int | None, bool]:
     if durable is not None:
         return durable + 1, False
     return None if made is None else attempt.progress.first_step, made is not None
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-def _least(values: list[Any]) -> int:
-    return min(int(value) for value in values if value is not None)
-
-
-def _most(values: list[Any]) -> int:
-    return max(int(value) for value in values if value is not None)

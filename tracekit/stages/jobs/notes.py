@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tracekit.stages.jobs.extremes import most
 from tracekit.stages.jobs.life import Attempt, Window
 from tracekit.stages.jobs.records import JobRecords
 
@@ -41,7 +42,7 @@ Finding = tuple[str, int, str]
 def _of_job(records: JobRecords, told: Notes) -> list[Finding]:
     adopted = int(records.processes["is_adopted"].sum())
     moved = told.shifts.height
-    largest = 0 if not moved else int(told.shifts["shift_ns"].abs().max())  # type: ignore[arg-type]
+    largest = most(told.shifts["shift_ns"].abs()) or 0
     return [
         ("attempts_inferred", int(told.is_inferred),
          "attempts are not told, or one number is told of several: they are cut where ranks or steps begin again"),
@@ -58,7 +59,7 @@ def _of_job(records: JobRecords, told: Notes) -> list[Finding]:
 def _of_attempts(attempts: list[Attempt], window: Window) -> list[Finding]:
     overlapping = [
         one.number for one in attempts
-        if (one.spans.filter(~pl.col("phase").is_in(["write", "attempt"]))["start_ns"].max() or 0) > one.end_ns
+        if (most(one.spans.filter(~pl.col("phase").is_in(["write", "attempt"]))["start_ns"]) or 0) > one.end_ns
         and one.end_ns < window.end_ns
     ]  # fmt: skip
     without = [one.number for one in attempts if one.progress.made_step is None and one.members.height]

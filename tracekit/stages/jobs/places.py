@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracekit.stages.jobs.extremes import least
 from tracekit.stages.jobs.records import TRAINER_PHASES
 
 PLACE = ["attempt", "rank"]
@@ -39,7 +40,7 @@ def places(spans: pl.DataFrame) -> pl.DataFrame:
 def _weight(ranks: pl.Series) -> int:
     """Accelerators of a process: ranks are counted by accelerator, so processes of eight are eight apart."""
     apart = ranks.unique().sort().diff().drop_nulls()
-    return int(apart.min() or 1)  # type: ignore[arg-type]
+    return least(apart) or 1
 
 
 def _with_provision(found: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:

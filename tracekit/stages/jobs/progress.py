@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tracekit.stages.jobs.extremes import least, least_of, most, most_of
+
 
 @dataclass(frozen=True, eq=False)
 class Progress:
@@ -29,9 +31,9 @@ class Progress:
         """When a step and the save behind it were done, and whether that is told and not interpolated."""
         if self.points.is_empty():
             return None
-        saved = self.saves.filter(pl.col("step") == step)
-        if saved.height:
-            return int(saved["end_ns"].max()), True  # type: ignore[arg-type]
+        saved_ns = most(self.saves.filter(pl.col("step") == step)["end_ns"])
+        if saved_ns is not None:
+            return saved_ns, True
         numbers: NDArray[np.int64] = self.points["step"].to_numpy()
         times: NDArray[np.int64] = self.points["time_ns"].to_numpy()
         is_told = bool((numbers == step).any())
@@ -45,26 +47,23 @@ def progress_of(spans: pl.DataFrame) -> Progress:
     sums = spans.filter(pl.col("phase") == "steps", pl.col("last_step").is_not_null())
     saves = _saves(spans)
     points = _points(steps, sums, saves)
-    firsts = [steps["step"].min(), sums["first_step"].min(), _first_step(spans)]
-    made = [steps["step"].max(), sums["last_step"].max(), saves["step"].max()]
-    ends = [steps["end_ns"].max(), sums["end_ns"].max(), saves["end_ns"].max()]
     return Progress(
-        first_step=_least(firsts),
-        made_step=_most(made),
+        first_step=least_of(least(steps["step"]), least(sums["first_step"]), _first_step(spans)),
+        made_step=most_of(most(steps["step"]), most(sums["last_step"]), most(saves["step"])),
         points=points,
         saves=saves,
         durable_step=_durable(spans, saves),
-        last_ns=_most(ends),
+        last_ns=most_of(*(most(frame["end_ns"]) for frame in (steps, sums, saves))),
     )
 
 
 def kept_before(attempts: list[Progress]) -> list[int | None]:
     """For each attempt the first step number that a later one made again; None where nobody came after."""
     found: list[int | None] = []
-    least: int | None = None
+    earliest: int | None = None
     for progress in reversed(attempts):
-        found.append(least)
-        least = _least([least, progress.first_step])
+        found.append(earliest)
+        earliest = least_of(earliest, progress.first_step)
     return found[::-1]
 
 
@@ -105,22 +104,12 @@ def _points(steps: pl.DataFrame, sums: pl.DataFrame, saves: pl.DataFrame) -> pl.
 
 def _first_step(spans: pl.DataFrame) -> int | None:
     """The step after the one that was restored, by who restored it."""
-    restored = spans["restored_step"].max()
-    return None if restored is None else int(restored) + 1  # type: ignore[arg-type]
+    restored = most(spans["restored_step"])
+    return None if restored is None else restored + 1
 
 
 def _durable(spans: pl.DataFrame, saves: pl.DataFrame) -> int | None:
     written = spans.filter(pl.col("phase") == "write")
     if written.height:
-        return _most([written.select(pl.coalesce("last_step", "step").alias("step"))["step"].max()])
-    return _most([saves["step"].max()])
-
-
-def _least(values: list[object]) -> int | None:
-    numbers = [int(value) for value in values if value is not None]  # type: ignore[call-overload]
-    return min(numbers) if numbers else None
-
-
-def _most(values: list[object]) -> int | None:
-    numbers = [int(value) for value in values if value is not None]  # type: ignore[call-overload]
-    return max(numbers) if numbers else None
+        return most(written.select(pl.coalesce("last_step", "step").alias("step"))["step"])
+    return most(saves["step"])

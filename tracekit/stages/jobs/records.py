@@ -8,6 +8,7 @@ import duckdb
 import polars as pl
 
 from tracekit import queries
+from tracekit.stages.jobs.extremes import least, most
 
 TRAINER_PHASES = ("init", "load", "run", "steps", "step", "save", "write", "custom")
 """Phases that processes of the job itself are in."""
@@ -29,7 +30,7 @@ class JobRecords:
 def read_records(cursor: duckdb.DuckDBPyConnection, job: str) -> JobRecords:
     """Read a job whose resources are in the temporary table `job_resources`."""
     processes = _rows(cursor, "processes", job=job)
-    first_ns, last_ns = processes["first_ns"].min(), processes["last_ns"].max()
+    first_ns, last_ns = least(processes["first_ns"]), most(processes["last_ns"])
     return JobRecords(
         job=job,
         spans=_rows(cursor, "spans", job=job),
