@@ -47,16 +47,26 @@ class Cause:
     span_id: int | None = None
 
 
-def first_cause(events: pl.DataFrame, members: pl.DataFrame, hosts: list[str], *, since_ns: int) -> Cause:
+def first_cause(
+    events: pl.DataFrame, members: pl.DataFrame, hosts: list[str], *, progress_ns: int | None, since_ns: int
+) -> Cause:
     """The first cause among what was said from `since_ns` on and how the processes of the attempt ended.
 
     events: rows of `queries/jobs/events.sql` with their classes, of this attempt. members: its rows of `places`.
-    hosts: hosts of the attempt, with processes or not yet.
+    hosts: hosts of the attempt, with processes or not yet. progress_ns: end of the last step or save.
     """
     if found := _by_evidence(events.filter(pl.col("time_ns") >= since_ns), members, hosts):
         return found
-    behaved = _by_order_of_ends(members) or _by_silence(events, members) or _by_absence(members)
-    return _explained(behaved, events) if behaved else Cause("unknown", "unknown", UNKNOWN_OWNER)
+    behaved = _by_order_of_ends(members) or _by_silence(events, members) or _by_absence(members, progress_ns)
+    return _explained(behaved, events) if behaved else _unknown(events, members)
+
+
+def _unknown(events: pl.DataFrame, members: pl.DataFrame) -> Cause:
+    """Nobody can be named; where all wait for each other it is said."""
+    waiting = events.filter(pl.col("role") == CASCADE, pl.col("rank").is_not_null())["rank"].n_unique()
+    all_wait = members.height >= 3 and waiting == members.height
+    message = "all processes waited and none was missing: a link, or a rank whose own watchdog spoke too"
+    return Cause("unknown", "unknown", UNKNOWN_OWNER, message=message if all_wait else None)
 
 
 def _explained(cause: Cause, events: pl.DataFrame) -> Cause:
@@ -142,9 +152,13 @@ def _by_silence(events: pl.DataFrame, members: pl.DataFrame) -> Cause | None:
     )  # fmt: skip
 
 
-def _by_absence(members: pl.DataFrame) -> Cause | None:
-    """The one host whose processes never told that they ended, while all others did."""
-    absent = members.filter(pl.col("exit_ns").is_null())
+def _by_absence(members: pl.DataFrame, progress_ns: int | None) -> Cause | None:
+    """The one host whose processes never told that they ended, while all others did.
+
+    Who was seen at the last progress of all may just have lost its last span on the way.
+    """
+    is_behind = pl.lit(value=True) if progress_ns is None else pl.col("last_ns") < progress_ns
+    absent = members.filter(pl.col("exit_ns").is_null(), is_behind)
     hosts = absent["host"].drop_nulls().unique().to_list()
     if len(hosts) != 1 or absent.height > max(1, int(FEW * members.height)) or members.height < 3:
         return None
