@@ -140,6 +140,8 @@ def _kept_steps(attempt: Attempt) -> pl.DataFrame:
 
 def _own_kept(attempt: Attempt, lines: pl.DataFrame) -> pl.DataFrame:
     """When each rank with steps of its own ended the last kept one and the save behind it: `rank`, `own_kept_ns`."""
+    if not lines["own_steps"].sum():
+        return pl.DataFrame(schema={"rank": lines.schema["rank"], "own_kept_ns": pl.Int64})
     kept = _kept_steps(attempt).group_by("rank").agg(steps_ns=pl.col("end_ns").max())
     saves = _own_beside(attempt).group_by("rank").agg(beside_ns=pl.col("end_ns").max())
     ranks = lines.filter(pl.col("own_steps") > 0).select("rank", "first_ns")
@@ -255,11 +257,13 @@ def _instants(attempt: Attempt, lines: pl.DataFrame) -> pl.DataFrame:
 
 def _inside_steps(attempt: Attempt, lines: pl.DataFrame, step_stages: pl.DataFrame) -> pl.DataFrame:
     """Leaves between the first step and the end of the kept ones: of each rank's own steps, else of the summaries."""
-    own = lines.filter(pl.col("own_steps") > 0)
-    return pl.concat([
-        _own_inside(attempt, own, step_stages),
-        _summed_inside(attempt, lines.filter(pl.col("own_steps") == 0)),
-    ])  # fmt: skip
+    own, summed = lines.filter(pl.col("own_steps") > 0), lines.filter(pl.col("own_steps") == 0)
+    parts = [_rows([])]
+    if own.height:
+        parts.append(_own_inside(attempt, own, step_stages))
+    if summed.height:
+        parts.append(_summed_inside(attempt, summed))
+    return pl.concat([part.cast(LEAF_SCHEMA) for part in parts])
 
 
 def _summed_inside(attempt: Attempt, lines: pl.DataFrame) -> pl.DataFrame:
