@@ -1,14 +1,18 @@
 # `make demo` and `make test` set everything up by themselves, in a virtual environment of their own.
 PYTHON ?= python3
 BIN := .venv/bin
+# Processes that tests run in. Those that share fixtures, ports or a clock stay together (tests/conftest.py).
+WORKERS ?= 2
 
 .PHONY: demo test bench accuracy lint clean
 
 demo: .venv/ready
 	$(BIN)/tracekit demo
 
+# The first run of a checkout compiles the kernels, which two processes would do twice.
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m tests.compile_kernels
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 bench: .venv/ready
 	$(BIN)/python -m tests.benchmarks

@@ -1,6 +1,6 @@
 """Write the reference pages from their one source: comments in the store, stages, query files, command help.
 
-    python docs/generate.py           writes docs/store.md, docs/stages.md and docs/command-line.md
+python docs/generate.py           writes docs/store.md, docs/stages.md and docs/command-line.md
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import click
 import polars as pl
 
 from tracekit import queries
-from tracekit.cli import commands
+from tracekit.cli import COMMANDS, commands
 from tracekit.store import Database
 
 DOCS = Path(__file__).resolve().parent
@@ -69,8 +69,7 @@ def commands_page() -> str:
     parts = [COMMANDS_HEAD]
     context = click.Context(commands, info_name="tracekit", terminal_width=100)
     parts.append(f"```text\n{commands.get_help(context)}\n```\n")
-    for name in sorted(commands.commands):
-        command = commands.commands[name]
+    for name, command in sorted((one.name, one.load()) for one in COMMANDS):
         inner = click.Context(command, info_name=name, parent=context, terminal_width=100)
         parts.append(f"## tracekit {name}\n\n```text\n{command.get_help(inner)}\n```\n")
     return "\n".join(parts)

@@ -96,9 +96,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     choices = list(known)
     by_last_word = {choice.rpartition(".")[2]: choice for choice in choices}
     close = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
-    close = close or [
-        by_last_word[word] for word in difflib.get_close_matches(name, by_last_word, n=1, cutoff=0.6)
-    ]
+    close = close or [by_last_word[word] for word in difflib.get_close_matches(name, by_last_word, n=1, cutoff=0.6)]
     return f"; did you mean {close[0]!r}?" if close else "; `tracekit generate --list` shows what there is"
 
 

@@ -15,6 +15,19 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 ROOT = Path(__file__).resolve().parent.parent
 
 
+MEASURED = ("conformance", "interop", "benchmarks")
+"""Folders whose tests start servers, measure time or kill processes: never two of them at once."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, those of one file stay in one, and all that measure do."""
+    for item in items:
+        folder, *_ = item.path.relative_to(ROOT / "tests").parts
+        group = "measured" if folder in MEASURED else str(item.path.relative_to(ROOT))
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real traces with right answers that lies beside a development checkout."""

@@ -1,29 +1,44 @@
-"""The public face: a trace store and the questions it answers."""
+"""The public face: a trace store and the questions it answers.
+
+Each method imports the room that answers it: whoever asks one question does not wait for the others to load, nor for
+the decoder where nothing is ingested.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-import polars as pl
-
-from tracekit import analysis, ingest, report, stages
 from tracekit.errors import StoreLockedError
-from tracekit.ingest import FileReport, OutgoingFiles, Source
-from tracekit.output import Output
-from tracekit.remote import RemoteStore, endpoint_of
-from tracekit.store import Database, held_database
+from tracekit.schema import OUTCOMES
 
-Metric = analysis.Metric
+if TYPE_CHECKING:
+    import polars as pl
 
-DEVICES, PRECISIONS = analysis.DEVICES, analysis.PRECISIONS
-"""Accelerators and precisions whose peak rates `Store.goodput` knows."""
+    from tracekit.analysis import FailuresAnswer, GoodputAnswer, QualityAnswer, StragglersAnswer, TailAnswer
+    from tracekit.ingest import FileReport, IngestReport, OutgoingFiles, Source
+    from tracekit.output import Output
+    from tracekit.remote import RemoteStore
+    from tracekit.schema import Metric
+    from tracekit.store import Database, HeldStore
 
-OUTCOMES = analysis.OUTCOMES
-"""How units end: the outcomes that `Store.tail` can be asked about, besides `any`."""
+Asked = ParamSpec("Asked")
+Replied = TypeVar("Replied")
+
+
+def questions() -> tuple[str, ...]:
+    """What `Store.ask` can be asked, here and through a server.
+
+    >>> "tail" in questions()
+    True
+    """
+    from tracekit import analysis
+
+    return analysis.questions()
 
 
 class Store:
@@ -43,12 +58,20 @@ class Store:
         `read_only` lets other processes read at the same time; the file must exist then. Where
         `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
+
+        >>> Store.open("missing.duckdb", read_only=True)
+        Traceback (most recent call last):
+        tracekit.errors.StoreError: there is no trace store at missing.duckdb; make one with `tracekit ingest ...
         """
-        if (shared := held_database(path)) is not None:
-            return _SharedStore(shared)
+        from tracekit.store import Database, held_store
+
+        if (held := held_store(path)) is not None:
+            return _SharedStore(held)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:
+            from tracekit.remote import RemoteStore, endpoint_of
+
             endpoint = None if path is None else endpoint_of(Path(path))
             if endpoint is None:
                 raise
@@ -60,23 +83,54 @@ class Store:
         """The DuckDB file underneath, for those who extend tracekit."""
         return self._database
 
-    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
         """Read files, directories, glob patterns or `-` (standard input), and bring units up to date.
 
         `progress` is called with bytes done and bytes in total.
+
+        >>> with Store.open(None) as new:
+        ...     report = new.ingest("sample_traces/vllm_gateway")
+        >>> report.spans, report.duplicates, report.rejected, report.is_complete
+        (1134, 0, 0, True)
         """
+        from tracekit import ingest, stages
+
         return ingest.ingest(self._database, paths, progress=progress, after=stages.update_units)
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """Rows of a SQL statement; `$name` in the statement is bound to the parameter `name`.
 
+        A store that was opened to read takes what only looks: SELECT, SHOW, DESCRIBE, EXPLAIN, PIVOT.
         Raises `QueryError` with DuckDB's message.
+
+        >>> store.sql("SELECT count(*) AS steps FROM units WHERE kind = $kind", kind="step").rows()
+        [(352,)]
         """
+        if self._database.read_only:
+            from tracekit.store import looked_up
+
+            return looked_up(self._database, statement, parameters)
         return self._database.sql(statement, **parameters)
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
-        """Rows of a statement that ships with tracekit: `queries/<name>.sql`."""
+        """Rows of a statement that ships with tracekit: `queries/<name>.sql`.
+
+        >>> store.query("explore/store_contents")["span_count"].item()
+        4332
+        """
         return self._database.query(name, **parameters)
+
+    def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
+        """The answer to a question by its name, one of `questions()`; see `tracekit.analysis.answer`.
+
+        Raises `UsageError` where there is none of this name.
+
+        >>> store.ask("quality").verdict
+        'usable'
+        """
+        from tracekit import analysis
+
+        return analysis.question_named(question)(self._database, *arguments, **options)
 
     def tail(
         self,
@@ -85,14 +139,30 @@ class Store:
         quantile: float | None = None,
         where: str | None = None,
         baseline: str = "body",
-        outcome: str = "ok",
-    ) -> analysis.TailAnswer:
-        """Which stage made the slow ones slow; see `tracekit.analysis.tail`."""
-        return analysis.tail(self._database, metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
+        outcome: str = OUTCOMES[0],
+    ) -> TailAnswer:
+        """Which stage made the slow ones slow; see `tracekit.analysis.tail`.
 
-    def stragglers(self, *, job: str | None = None) -> analysis.StragglersAnswer:
-        """Which rank made the others wait; see `tracekit.analysis.stragglers`."""
-        return analysis.stragglers(self._database, job=job)
+        >>> answer = store.tail("ttft", where="attributes['scenario'] = 'overload'",
+        ...                     baseline="attributes['scenario'] = 'steady'")
+        >>> answer.verdict, answer.stages["stage"][0]
+        ('too_few_blocks', 'eng.queue')
+        >>> answer.stages["excess_ns"].sum() == answer.excess_ns
+        True
+        """
+        options = {"quantile": quantile, "where": where, "baseline": baseline, "outcome": outcome}
+        answer: TailAnswer = self.ask("tail", metric, **options)
+        return answer
+
+    def stragglers(self, *, job: str | None = None) -> StragglersAnswer:
+        """Which rank made the others wait; see `tracekit.analysis.stragglers`.
+
+        >>> answer = store.stragglers()
+        >>> answer.verdict
+        'stragglers'
+        """
+        answer: StragglersAnswer = self.ask("stragglers", job=job)
+        return answer
 
     def goodput(
         self,
@@ -102,29 +172,63 @@ class Store:
         flops_per_token: float | None = None,
         device: str | None = None,
         precision: str = "bf16",
-    ) -> analysis.GoodputAnswer:
-        """Where paid accelerator time went; see `tracekit.analysis.goodput`."""
+    ) -> GoodputAnswer:
+        """Where paid accelerator time went; see `tracekit.analysis.goodput`.
+
+        >>> answer = store.goodput(job="job-a")
+        >>> answer.leaves["leaf"][0]
+        'job.init'
+        >>> answer.leaves["ns"].sum() == answer.training.jobs["total_ns"][0]
+        True
+        """
         usage = {"flops_per_token": flops_per_token, "device": device, "precision": precision}
-        return analysis.goodput(self._database, job=job, price=price, **usage)
+        answer: GoodputAnswer = self.ask("goodput", job=job, price=price, **usage)
+        return answer
 
-    def failures(self, *, job: str | None = None, price: float | None = None) -> analysis.FailuresAnswer:
-        """What failed first, and who only followed; see `tracekit.analysis.failures`."""
-        return analysis.failures(self._database, job=job, price=price)
+    def failures(self, *, job: str | None = None, price: float | None = None) -> FailuresAnswer:
+        """What failed first, and who only followed; see `tracekit.analysis.failures`.
 
-    def quality(self) -> analysis.QualityAnswer:
-        """What the data can bear; see `tracekit.analysis.quality`."""
-        return analysis.quality(self._database)
+        >>> store.failures().training.incidents["ranks"].to_list()
+        [[3]]
+        """
+        answer: FailuresAnswer = self.ask("failures", job=job, price=price)
+        return answer
+
+    def quality(self) -> QualityAnswer:
+        """What the data can bear; see `tracekit.analysis.quality`.
+
+        >>> store.quality().verdict
+        'usable'
+        """
+        answer: QualityAnswer = self.ask("quality")
+        return answer
 
     def operations(self, *, trace_id: str) -> pl.DataFrame:
-        """The operations of one trace with the time that each owns; see `tracekit.stages.operations`."""
+        """The operations of one trace with the time that each owns; see `tracekit.stages.operations`.
+
+        >>> trace_id = store.sql("SELECT min(trace_id) FROM units WHERE kind = 'request'").item()
+        >>> store.operations(trace_id=trace_id).is_empty()
+        False
+        """
+        from tracekit import stages
+
         return stages.operations(self._database, trace_id=trace_id)
 
     def report(self) -> Output:
-        """The whole picture as rows, as an object and as text; see `tracekit.report.report`."""
+        """The whole picture as rows, as an object and as text; see `tracekit.report.report`.
+
+        >>> print(store.report().text.splitlines()[0])
+        # What is in the store
+        """
+        from tracekit import report
+
         return report.report(self._database)
 
     def close(self) -> None:
-        """Close the file. What was ingested is already durable."""
+        """Close the file. What was ingested is already durable.
+
+        >>> Store.open(None).close()
+        """
         self._database.close()
 
     def __enter__(self) -> Store:
@@ -136,8 +240,41 @@ class Store:
         self.close()
 
 
+def _within_limits(
+    question: Callable[Concatenate[Store, Asked], Replied],
+) -> Callable[Concatenate[_SharedStore, Asked], Replied]:
+    """The question, asked as everybody asks a server: in its turn, for a while, with so much memory."""
+
+    @wraps(question)
+    def ask(store: _SharedStore, *arguments: Asked.args, **options: Asked.kwargs) -> Replied:
+        answer: Replied = store._held.ask(lambda database: question(Store(database), *arguments, **options))
+        return answer
+
+    return ask
+
+
 class _SharedStore(Store):
     """A store that this process serves; closing it leaves it open for the server."""
+
+    def __init__(self, held: HeldStore) -> None:
+        self._held = held
+
+    @property
+    def database(self) -> Database:
+        """Raises `StoreLockedError`: only the server writes."""
+        raise StoreLockedError("the store is served by this process: its tables can only be read with `sql`")
+
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
+        """Raises `StoreLockedError`: only the server writes."""
+        from tracekit import ingest
+
+        return ingest.ingest(self.database, paths, progress=progress)
+
+    sql = _within_limits(Store.sql)
+    query = _within_limits(Store.query)
+    ask = _within_limits(Store.ask)
+    operations = _within_limits(Store.operations)
+    report = _within_limits(Store.report)
 
     def close(self) -> None:
         """Do nothing: the server closes the file when it stops."""
@@ -154,12 +291,14 @@ class _ServedStore(Store):
         """Raises `StoreLockedError`: the file is open in the server."""
         raise self._held("its tables can only be read with `sql`")
 
-    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> ingest.IngestReport:
+    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
         """Read files here and let the server store them; see `Store.ingest`."""
-        sources = ingest.find(paths)
+        from tracekit.ingest import IngestReport, OutgoingFiles, find
+
+        sources = find(paths)
         files = OutgoingFiles(sum(source.size_bytes for source in sources), progress)
         reports = [self._ingest_file(source, files, is_last=source is sources[-1]) for source in sources]
-        return ingest.IngestReport(files=tuple(reports))
+        return IngestReport(files=tuple(reports))
 
     def _ingest_file(self, source: Source, files: OutgoingFiles, *, is_last: bool) -> FileReport:
         pieces = files.pieces(source)
@@ -174,25 +313,12 @@ class _ServedStore(Store):
         """Rows of a statement that ships with tracekit; see `Store.query`."""
         return self._remote.answer("query", name, **parameters)
 
-    def tail(self, metric: Metric, **options: Any) -> analysis.TailAnswer:
-        """See `Store.tail`."""
-        return self._remote.answer("tail", metric, **options)
+    def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
+        """See `Store.ask`."""
+        # What comes back is made from the types that it registers.
+        from tracekit import analysis  # noqa: F401
 
-    def stragglers(self, **options: Any) -> analysis.StragglersAnswer:
-        """See `Store.stragglers`."""
-        return self._remote.answer("stragglers", **options)
-
-    def goodput(self, **options: Any) -> analysis.GoodputAnswer:
-        """See `Store.goodput`."""
-        return self._remote.answer("goodput", **options)
-
-    def failures(self, **options: Any) -> analysis.FailuresAnswer:
-        """See `Store.failures`."""
-        return self._remote.answer("failures", **options)
-
-    def quality(self) -> analysis.QualityAnswer:
-        """See `Store.quality`."""
-        return self._remote.answer("quality")
+        return self._remote.answer(question, *arguments, **options)
 
     def operations(self, *, trace_id: str) -> pl.DataFrame:
         """See `Store.operations`."""
@@ -207,4 +333,5 @@ class _ServedStore(Store):
 
     def _held(self, remedy: str) -> StoreLockedError:
         where = self._remote.endpoint
-        return StoreLockedError(f"the store is served by process {where.pid} at {where.url}: {remedy}")
+        told = f"the store is served by process {where.pid} at {where.url}: {remedy}"
+        return StoreLockedError(told, endpoint=where.url, pid=where.pid)

@@ -11,10 +11,12 @@ from typing import Any
 import polars as pl
 
 from tracekit.errors import UsageError
+from tracekit.schema import exchanged
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 
 
+@exchanged("output")
 @dataclass(frozen=True)
 class Output:
     """An answer ready to be written: rows for machines, an object for JSON, a text for people."""

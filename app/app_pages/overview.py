@@ -6,9 +6,8 @@ from investigation.headlines import job_card, outcomes_card, request_card, step_
 from investigation.page import page_header, quality_badge, stop_if_empty
 from investigation.store import quality_answer, rows, store_file
 from investigation.tables import ingest_table, quality_table, service_table
-from investigation.words import count_text, moment_text
 
-from tracekit.charts import duration_text
+from tracekit.wording import count_text, duration_text, moment_text
 
 file = store_file()
 contents = rows(file, "explore/store_contents").row(0, named=True)

@@ -8,11 +8,10 @@ import polars as pl
 import streamlit as st
 
 from investigation.pick import TRACE_PAGE, StepPick, address
-from investigation.question import METRICS
 from investigation.split import culprit
 from investigation.store import StoreFile
 from investigation.timelines import step_section, trace_section
-from tracekit.charts import duration_text
+from tracekit.wording import METRIC_NAMES, duration_text
 
 
 def stage_choice(answer: Any) -> str | None:
@@ -35,9 +34,7 @@ def proof_section(file: StoreFile, answer: Any) -> None:
         return
     st.caption(f"The slow ones with the most time in {stage}. Choose one to see it below.")
     chosen = _exemplar_table(exemplars, metric=answer.metric, stage=stage)
-    st.page_link(
-        TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=address(chosen)
-    )
+    st.page_link(TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=address(chosen))
     if answer.unit == "step":
         step_section(file, StepPick(chosen["job_id"], chosen["attempt"], chosen["step"]))
     else:
@@ -46,14 +43,12 @@ def proof_section(file: StoreFile, answer: Any) -> None:
 
 def _exemplar_table(exemplars: pl.DataFrame, *, metric: str, stage: str) -> dict[str, Any]:
     """The units as a table; returns the row that is chosen (the first one until another is)."""
-    durations = {"value_ns": METRICS[metric], "self_ns": f"in {stage}"}
+    durations = {"value_ns": METRIC_NAMES[metric], "self_ns": f"in {stage}"}
     shown = exemplars.with_columns(
         pl.col(name).map_elements(duration_text, return_dtype=pl.String).alias(label)
         for name, label in durations.items()
     )
-    identity = (
-        ["job_id", "attempt", "step", "rank"] if metric == "step" else ["trace_id", "service_name", "name"]
-    )
+    identity = ["job_id", "attempt", "step", "rank"] if metric == "step" else ["trace_id", "service_name", "name"]
     event = st.dataframe(
         shown,
         column_order=[*identity, *durations.values()],

@@ -9,18 +9,18 @@ import streamlit as st
 
 from investigation.page import answer_state
 from investigation.store import StoreFile, job_headlines, stragglers_answer, tail_answer
-from investigation.words import count_text, plural
-from tracekit.charts import duration_text, share_text
+from tracekit.schema import Outcome
+from tracekit.wording import count_text, counted, culprit_text, duration_text, share_text, steps_text
 
 TAIL_PAGE = "app_pages/tail.py"
 _CULPRITS = 3
 _UNITS_FOR_P99 = 1000
 _OUTCOME_COLOURS = {
-    "ok": "green",
-    "failed": "red",
-    "aborted": "orange",
-    "rejected": "orange",
-    "invalid": "violet",
+    Outcome.OK: "green",
+    Outcome.FAILED: "red",
+    Outcome.ABORTED: "orange",
+    Outcome.REJECTED: "orange",
+    Outcome.INVALID: "violet",
 }
 
 
@@ -32,7 +32,7 @@ def request_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
         st.caption("No requests in this store.")
         return
     metric = "ttft" if requests["ttft_count"].sum() else "e2e"
-    _tail_headline(file, metric, count=requests.filter(pl.col("outcome") == "ok")["unit_count"].sum())
+    _tail_headline(file, metric, count=requests.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
 
 
 def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
@@ -42,7 +42,7 @@ def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     if steps.is_empty():
         st.caption("No training steps in this store.")
         return
-    _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == "ok")["unit_count"].sum())
+    _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
     answer = stragglers_answer(file)
     lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
@@ -61,13 +61,9 @@ def job_card(file: StoreFile) -> None:
 
 def straggler_text(row: dict[str, Any]) -> str:
     """One culprit in words: who, doing what, when, and what it cost."""
-    who = "All ranks together" if row["pipeline_stage"] is None else f"Pipeline stage {row['pipeline_stage']}"
-    if row["rank"] is not None:
-        who = f"Rank {row['rank']}"
-    one_step = row["first_step"] == row["last_step"]
-    steps = f"step {row['first_step']}" if one_step else f"steps {row['first_step']}–{row['last_step']}"
+    who = culprit_text(row)
     lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"
-    return f"{who}, {row['operation']}, {steps}: {lost} ({share_text(row['share'])})"
+    return f"{who[:1].upper()}{who[1:]}, {row['operation']}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
 
 
 def heavy_stage_text(row: dict[str, Any]) -> str:
@@ -86,7 +82,7 @@ def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
         of_kind = outcomes.filter(pl.col("kind") == kind)
         if of_kind.is_empty():
             continue
-        st.markdown(plural(of_kind["unit_count"].sum(), noun))
+        st.markdown(counted(of_kind["unit_count"].sum(), noun))
         with st.container(horizontal=True, gap="small"):
             for row in of_kind.iter_rows(named=True):
                 colour = _OUTCOME_COLOURS.get(row["outcome"], "gray")

@@ -10,7 +10,7 @@ import streamlit as st
 
 import tracekit as tk
 from investigation.store import StoreFile, rows
-from tracekit.charts import duration_text
+from tracekit.wording import duration_text
 
 TRACE_PAGE = "app_pages/trace.py"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
@@ -47,13 +47,9 @@ def slowest_table(file: StoreFile, kind: str) -> None:
     if units.is_empty():
         st.caption("None in this store.")
         return
-    identity = (
-        ["job_id", "attempt", "step", "rank"] if kind == "step" else ["trace_id", "service_name", "name"]
-    )
+    identity = ["job_id", "attempt", "step", "rank"] if kind == "step" else ["trace_id", "service_name", "name"]
     event = st.dataframe(
-        units.with_columns(
-            pl.col("e2e_ns").map_elements(duration_text, return_dtype=pl.String).alias("duration")
-        ),
+        units.with_columns(pl.col("e2e_ns").map_elements(duration_text, return_dtype=pl.String).alias("duration")),
         column_order=[*identity, "outcome", "duration"],
         column_config={"trace_id": "trace", "service_name": "service", "job_id": "job"},
         hide_index=True,
@@ -78,10 +74,6 @@ def _step_pick(jobs: list[str]) -> StepPick | None:
     chosen = st.selectbox(
         "or a step of job", jobs, index=None, key="job", bind="query-params", placeholder=jobs[0], width=220
     )
-    attempt = st.number_input(
-        "attempt", min_value=0, step=1, value=0, key="attempt", bind="query-params", width=130
-    )
-    step = st.number_input(
-        "step", min_value=0, step=1, value=None, key="step", bind="query-params", width=130
-    )
+    attempt = st.number_input("attempt", min_value=0, step=1, value=0, key="attempt", bind="query-params", width=130)
+    step = st.number_input("step", min_value=0, step=1, value=None, key="step", bind="query-params", width=130)
     return None if step is None else StepPick(chosen or jobs[0], int(attempt), int(step))

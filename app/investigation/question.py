@@ -10,13 +10,9 @@ import polars as pl
 import streamlit as st
 
 from investigation.store import StoreFile, rows
+from tracekit.schema import METRICS, Metric, UnitKind
 
-METRICS = {
-    "ttft": "time to first token",
-    "tpot": "time per output token",
-    "e2e": "end to end",
-    "step": "training step",
-}
+DEFAULT_METRIC: Metric = "ttft"
 EVERYTHING = "all"
 QUANTILES = (EVERYTHING, "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")
 OWN_MIDDLE = "its own middle (p40 to p60)"
@@ -27,7 +23,7 @@ _VALUE_LIMIT = 30
 class TailQuestion(NamedTuple):
     """What `tracekit.Store.tail` is asked."""
 
-    metric: str
+    metric: Metric
     quantile: float
     where: str | None
     baseline: str
@@ -75,12 +71,12 @@ def ask(file: StoreFile) -> TailQuestion:
     """Draw the widgets of the question and read them; every one is part of the page's address."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         metric = st.segmented_control(
-            "Metric", list(METRICS), default="ttft", key="metric", bind="query-params", required=True
+            "Metric", list(METRICS), default=DEFAULT_METRIC, key="metric", bind="query-params", required=True
         )
         quantile = st.select_slider(
             "Slow from quantile", QUANTILES, value="0.99", key="quantile", bind="query-params", width=280
         )
-        kind = "step" if metric == "step" else "request"
+        kind = METRICS[metric or DEFAULT_METRIC].unit_kind
         with st.popover("More filters", icon=":material/filter_alt:"):
             filters = _filters(file, kind)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -89,7 +85,7 @@ def ask(file: StoreFile) -> TailQuestion:
     if attribute and value:
         filters = replace(filters, attribute_condition=_value_condition(attribute, values, value))
     return TailQuestion(
-        metric or "ttft", 0.0 if quantile == EVERYTHING else float(quantile), filters.sql(), baseline
+        metric or DEFAULT_METRIC, 0.0 if quantile == EVERYTHING else float(quantile), filters.sql(), baseline
     )
 
 
@@ -104,8 +100,8 @@ def _filters(file: StoreFile, kind: str) -> Filters:
     """The filters that most questions do without."""
     populations = rows(file, "explore/unit_populations").filter(pl.col("kind") == kind)
     service = _choice("Service", populations["service_name"], key="service")
-    model = _choice("Model", populations["model"], key="model") if kind == "request" else None
-    job = _choice("Job", populations["job_id"], key="job") if kind == "step" else None
+    model = _choice("Model", populations["model"], key="model") if kind == UnitKind.REQUEST else None
+    job = _choice("Job", populations["job_id"], key="job") if kind == UnitKind.STEP else None
     return Filters(
         service=service,
         model=model,
@@ -120,17 +116,13 @@ def _attribute(file: StoreFile, kind: str) -> tuple[str | None, pl.DataFrame, st
     """An attribute of the units, its values, and the value that is chosen; None where none is."""
     names = rows(file, "explore/unit_attribute_names", kind=kind)["attribute"]
     attribute = _choice("Attribute", names, key="attribute", width=220)
-    values = rows(
-        file, "explore/unit_attribute_values", kind=kind, attribute=attribute or "", limit=_VALUE_LIMIT
-    )
+    values = rows(file, "explore/unit_attribute_values", kind=kind, attribute=attribute or "", limit=_VALUE_LIMIT)
     if attribute is None:
         return None, values, None
     value = _choice("is", values["value"], key="value", width=220)
     value_count = values["value_count"][0] if values.height else 0
     if value_count > values.height:
-        st.caption(
-            f"The {values.height} most frequent of {value_count:,} values; write a condition for others."
-        )
+        st.caption(f"The {values.height} most frequent of {value_count:,} values; write a condition for others.")
     return attribute, values, value
 
 
@@ -155,13 +147,9 @@ def _value_condition(attribute: str, values: pl.DataFrame, value: str) -> str:
     return attribute_condition(attribute, value, is_text=is_text)
 
 
-def _choice(
-    label: str, values: pl.Series, *, key: str, width: int | Literal["stretch"] = "stretch"
-) -> str | None:
+def _choice(label: str, values: pl.Series, *, key: str, width: int | Literal["stretch"] = "stretch") -> str | None:
     options = values.drop_nulls().unique(maintain_order=True).to_list()
-    return st.selectbox(
-        label, options, index=None, key=key, bind="query-params", placeholder="any", width=width
-    )
+    return st.selectbox(label, options, index=None, key=key, bind="query-params", placeholder="any", width=width)
 
 
 def _moment(label: str, *, key: str) -> int | None:

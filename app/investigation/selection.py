@@ -8,33 +8,24 @@ import polars as pl
 import streamlit as st
 
 from investigation.store import StoreFile, opened
+from tracekit.schema import BODY, METRICS, Metric, Outcome
 
-_METRIC_COLUMNS = {"ttft": "ttft_ns", "tpot": "tpot_ns", "e2e": "e2e_ns", "step": "e2e_ns"}
-_METRIC_WINDOWS = {
-    "ttft": ["ttft"],
-    "tpot": ["decode"],
-    "e2e": ["ttft", "decode", "after", "e2e"],
-    "step": ["step"],
-}
-_BODY = (0.4, 0.6)
 _STRIP_WINDOWS = 60
 _NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def measured_units(file: StoreFile, metric: str, where: str | None) -> pl.DataFrame:
+def measured_units(file: StoreFile, metric: Metric, where: str | None) -> pl.DataFrame:
     """The units that end well and have the metric: `unit_id`, `start_ns`, `value_ns`.
 
     `where` must be a condition that `tracekit.Store.tail` has accepted: it is put into the statement as
     it is.
     """
-    kind = "step" if metric == "step" else "request"
-    value = _METRIC_COLUMNS[metric]
-    statement = (
-        f"SELECT unit_id, start_ns, {value} AS value_ns FROM units WHERE kind = $kind AND outcome = 'ok'"
-    )
+    value = METRICS[metric].column
+    statement = f"SELECT unit_id, start_ns, {value} AS value_ns FROM units WHERE kind = $kind AND outcome = $outcome"
+    parameters = {"kind": METRICS[metric].unit_kind, "outcome": Outcome.OK}
     with opened(file) as store:
-        return store.sql(f"{statement} AND {value} >= 0 AND (\n{where or 'true'}\n)", kind=kind)
+        return store.sql(f"{statement} AND {value} >= 0 AND (\n{where or 'true'}\n)", **parameters)
 
 
 def cohorts(units: pl.DataFrame, *, threshold_ns: int, baseline: str) -> pl.DataFrame:
@@ -42,7 +33,7 @@ def cohorts(units: pl.DataFrame, *, threshold_ns: int, baseline: str) -> pl.Data
     slow = pl.col("value_ns") >= threshold_ns
     middle = pl.lit(value=False)
     if baseline == "body":
-        low_ns, high_ns = (quantile_ns(units["value_ns"], quantile) for quantile in _BODY)
+        low_ns, high_ns = (quantile_ns(units["value_ns"], quantile) for quantile in BODY)
         middle = pl.col("value_ns").is_between(low_ns, high_ns)
     return units.with_columns(
         pl.when(slow)
@@ -57,9 +48,7 @@ def cohorts(units: pl.DataFrame, *, threshold_ns: int, baseline: str) -> pl.Data
 def baseline_cohorts(units: pl.DataFrame, *, quantile: float) -> pl.DataFrame:
     """Units of a baseline selection with their `cohort`: its own slow ones are the baseline."""
     slow = pl.col("value_ns") >= quantile_ns(units["value_ns"], quantile)
-    return units.with_columns(
-        pl.when(slow).then(pl.lit("baseline")).otherwise(pl.lit("other")).alias("cohort")
-    )
+    return units.with_columns(pl.when(slow).then(pl.lit("baseline")).otherwise(pl.lit("other")).alias("cohort"))
 
 
 def quantile_ns(values: pl.Series, quantile: float) -> int:
@@ -72,7 +61,7 @@ def quantile_ns(values: pl.Series, quantile: float) -> int:
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def stages_over_time(file: StoreFile, metric: str, where: str | None) -> pl.DataFrame:
+def stages_over_time(file: StoreFile, metric: Metric, where: str | None) -> pl.DataFrame:
     """Mean time of the units of `measured_units` in each stage, per window of the clock."""
     units = measured_units(file, metric, where)
     first_ns, last_ns = int(units["start_ns"].min()), int(units["start_ns"].max())
@@ -81,7 +70,7 @@ def stages_over_time(file: StoreFile, metric: str, where: str | None) -> pl.Data
         return store.query(
             "explore/stages_over_time",
             unit_ids=units["unit_id"].to_list(),
-            windows=_METRIC_WINDOWS[metric],
+            windows=list(METRICS[metric].windows),
             first_ns=first_ns // window_ns * window_ns,
             window_ns=window_ns,
         )

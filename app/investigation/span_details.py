@@ -9,8 +9,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.store import StoreFile, rows
-from investigation.words import moment_text
-from tracekit.charts import duration_text, exact_text
+from tracekit.wording import duration_text, exact_text, moment_text
 
 
 def span_details(file: StoreFile, trace_id: str, bar: dict[str, Any]) -> None:
@@ -33,9 +32,7 @@ def span_details(file: StoreFile, trace_id: str, bar: dict[str, Any]) -> None:
     left, right = st.columns(2)
     with left:
         _attribute_table("Attributes", span["span_attributes"])
-        _event_table(
-            rows(file, "explore/span_events_of", trace_id=trace_id, span_id=span_id), span["start_ns"]
-        )
+        _event_table(rows(file, "explore/span_events_of", trace_id=trace_id, span_id=span_id), span["start_ns"])
     with right:
         _attribute_table("Sent by", span["resource_attributes"])
 
@@ -55,9 +52,7 @@ def _attribute_table(title: str, attributes: str | None) -> None:
     if not values:
         st.caption(f"{title}: none")
         return
-    shown = {
-        key: value if isinstance(value, str) else json.dumps(value) for key, value in sorted(values.items())
-    }
+    shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in sorted(values.items())}
     st.dataframe(
         pl.DataFrame({title: list(shown), "value": list(shown.values())}),
         hide_index=True,

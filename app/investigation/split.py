@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from investigation.question import METRICS, TailQuestion
+from investigation.question import TailQuestion
 from investigation.selection import baseline_cohorts, cohorts, measured_units, stages_over_time
 from investigation.store import StoreFile
-from investigation.words import count_text
 from tracekit import charts
-from tracekit.charts import duration_text, exact_text
+from tracekit.schema import UNATTRIBUTED, StepStage
+from tracekit.wording import METRIC_NAMES, count_text, duration_text, exact_text
 
 STAGE_CHART = "stage_chart"
 _NS_COLUMNS = {
@@ -32,7 +32,7 @@ _DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "a
 _BLAMELESS_VERDICTS = frozenset({"mix_not_slowness", "size_or_slowness", "load_or_slowness", "improved", "no_excess"})
 _SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
 # A rank that waits is not the culprit, and time without a span has none: neither gets the accent.
-_NOBODYS_STAGES = ("unattributed", "step.straggler_wait")
+_NOBODYS_STAGES = (UNATTRIBUTED, StepStage.STRAGGLER_WAIT)
 
 
 def figures(answer: Any) -> None:
@@ -98,10 +98,7 @@ def stage_table(stages: pl.DataFrame) -> None:
             "share": st.column_config.NumberColumn("share", format="percent"),
             "tail_calls": st.column_config.NumberColumn("calls, slow", format="%.2f"),
             "baseline_calls": st.column_config.NumberColumn("calls, baseline", format="%.2f"),
-            **{
-                name: st.column_config.NumberColumn(label, format="localized")
-                for name, label in _NS_COLUMNS.items()
-            },
+            **{name: st.column_config.NumberColumn(label, format="localized") for name, label in _NS_COLUMNS.items()},
         },
         hide_index=True,
         alt="All figures of the split by stage",
@@ -113,9 +110,7 @@ def work_text(stages: pl.DataFrame) -> str:
     parts = {"other work": "mix_ns", "slower at the same work": "rate_ns"}
     sums = {label: stages[column].sum() for label, column in parts.items()}
     return (
-        "Of the excess: "
-        + ", ".join(f"{duration_text(ns, signed=True)} {label}" for label, ns in sums.items())
-        + "."
+        "Of the excess: " + ", ".join(f"{duration_text(ns, signed=True)} {label}" for label, ns in sums.items()) + "."
     )
 
 
@@ -165,11 +160,9 @@ def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -
     values = pl.concat([frame["value_ns"] for _, frame, _ in shown])
     limits_ns = (values.min(), values.max()) if len(values) else None
     for name, frame, threshold_ns in shown:
-        st.caption(f"{METRICS[question.metric]} of {name}, {count_text(frame.height)} units")
-        chart = charts.distribution(
-            frame, metric=question.metric, threshold_ns=threshold_ns, limits_ns=limits_ns
-        )
-        st.altair_chart(chart, alt=f"Histogram of {METRICS[question.metric]}, {name}")
+        st.caption(f"{METRIC_NAMES[question.metric]} of {name}, {count_text(frame.height)} units")
+        chart = charts.distribution(frame, metric=question.metric, threshold_ns=threshold_ns, limits_ns=limits_ns)
+        st.altair_chart(chart, alt=f"Histogram of {METRIC_NAMES[question.metric]}, {name}")
 
 
 def over_time_section(file: StoreFile, question: TailQuestion) -> None:
@@ -179,7 +172,7 @@ def over_time_section(file: StoreFile, question: TailQuestion) -> None:
     if units.is_empty():
         st.caption("No units to draw.")
         return
-    st.caption(f"Mean {METRICS[question.metric]} of all units of this selection, by stage")
+    st.caption(f"Mean {METRIC_NAMES[question.metric]} of all units of this selection, by stage")
     windows = stages_over_time(file, question.metric, question.where)
     st.altair_chart(charts.stages_over_time(windows), alt="Mean time by stage over time")
 
@@ -192,10 +185,7 @@ def differences(answer: Any) -> None:
         return
     judged = [name for name in _DIFFERENCE_CHANCE if answer.differences[name].count()]
     shares = {name: st.column_config.NumberColumn(label, format="percent") for name, label in _SHARES.items()}
-    chances = {
-        name: st.column_config.NumberColumn(label, format="%.3g")
-        for name, label in _DIFFERENCE_CHANCE.items()
-    }
+    chances = {name: st.column_config.NumberColumn(label, format="%.3g") for name, label in _DIFFERENCE_CHANCE.items()}
     times = st.column_config.NumberColumn("times as frequent", format="%.2f")
     st.dataframe(
         answer.differences,
@@ -212,8 +202,5 @@ def differences(answer: Any) -> None:
 def left_out(answer: Any) -> None:
     """Which units did not enter, and why: counted, never silent."""
     if not answer.left_out.is_empty():
-        parts = [
-            f"{count_text(row['unit_count'])} ({row['reason']})"
-            for row in answer.left_out.iter_rows(named=True)
-        ]
+        parts = [f"{count_text(row['unit_count'])} ({row['reason']})" for row in answer.left_out.iter_rows(named=True)]
         st.caption("Not entered: " + ", ".join(parts))

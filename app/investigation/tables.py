@@ -8,8 +8,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.store import StoreFile, rows
-from investigation.words import moment_text, plural
-from tracekit.charts import duration_text
+from tracekit.wording import counted, duration_text, moment_text
 
 _RECENT_INGESTS = 200
 
@@ -48,7 +47,7 @@ def quality_table(quality: Any) -> None:
             hide_index=True,
             alt="Checks of the data that found something",
         )
-    st.caption(f"{plural(quality.checks.height - found.height, 'check')} found nothing.")
+    st.caption(f"{counted(quality.checks.height - found.height, 'check')} found nothing.")
 
 
 def ingest_table(file: StoreFile) -> None:

@@ -9,9 +9,8 @@ from investigation.pick import TRACE_PAGE, StepPick
 from investigation.span_details import span_details
 from investigation.store import StoreFile, operations, rows
 from investigation.waterfall import step_rows, trace_rows
-from investigation.words import count_text, moment_text
 from tracekit import charts
-from tracekit.charts import duration_text, exact_text
+from tracekit.wording import count_text, duration_text, exact_text, moment_text
 
 ROW_LIMIT = 2000
 """Rows of one chart: more do not read and slow the browser; they go to further pages."""
@@ -74,9 +73,7 @@ def _trace_facts(file: StoreFile, trace_id: str) -> None:
         return
     parts = [f"{unit['name']}, {unit['outcome']}", f"{duration_text(unit['e2e_ns'])} end to end"]
     parts += [f"{duration_text(unit['ttft_ns'])} to the first token"] if unit["ttft_ns"] is not None else []
-    parts += [
-        f"{unit[name]:,} {name.replace('_', ' ')}" for name in ("input_tokens", "output_tokens") if unit[name]
-    ]
+    parts += [f"{unit[name]:,} {name.replace('_', ' ')}" for name in ("input_tokens", "output_tokens") if unit[name]]
     parts += [f"seen from the {unit['vantage']}"]
     parts += [f"odd: {unit['flags']}"] if unit["flags"] else []
     st.caption(" · ".join([moment_text(unit["start_ns"]), *parts]))
@@ -98,11 +95,7 @@ def _longest_row(segments: pl.DataFrame, stage: str | None) -> int | None:
     """The row that owns the most time of a stage: the proof; None without one."""
     if stage is None:
         return None
-    owned = (
-        segments.filter(pl.col("stage") == stage)
-        .group_by("row")
-        .agg((pl.col("end_ns") - pl.col("start_ns")).sum())
-    )
+    owned = segments.filter(pl.col("stage") == stage).group_by("row").agg((pl.col("end_ns") - pl.col("start_ns")).sum())
     return None if owned.is_empty() else owned.sort("end_ns", "row", descending=[True, False])["row"][0]
 
 

@@ -15,9 +15,7 @@ def in_tree_order(nodes: pl.DataFrame) -> pl.DataFrame:
     by level. A node that no root reaches (a cycle) is appended after all others, at depth 0, so that
     none is lost.
     """
-    ranked = (
-        nodes.sort("start_ns", "node").with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
-    )
+    ranked = nodes.sort("start_ns", "node").with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
     padded = pl.col("place").cast(pl.String).str.zfill(_PLACE_DIGITS)
     is_root = pl.col("parent").is_null() | ~pl.col("parent").is_in(ranked["node"].implode())
     level = ranked.filter(is_root).with_columns(padded.alias("path"), pl.lit(0).alias("depth"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from investigation.tree import in_tree_order
+from tracekit.schema import UNATTRIBUTED
 
 _OBSERVED = "observed"
 
@@ -33,9 +34,7 @@ def _labelled(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     is_new = pl.col("sender").is_not_null() & pl.col("sender").ne_missing(pl.col("sender_above"))
     sender = pl.when(is_new).then(pl.format(" · {}", "sender")).otherwise(pl.lit(""))
     failed = pl.when(pl.col("status_code") == "ERROR").then(pl.lit("✕ ")).otherwise(pl.lit(""))
-    return found.with_columns(pl.concat_str(failed, "label", sender).alias("label")).drop(
-        "sender", "sender_above"
-    )
+    return found.with_columns(pl.concat_str(failed, "label", sender).alias("label")).drop("sender", "sender_above")
 
 
 def _nodes(operations: pl.DataFrame) -> pl.DataFrame:
@@ -61,19 +60,13 @@ def _note() -> pl.Expr:
     """Where a row comes from, and how sure it is, where that is not simply a span."""
     described = pl.format("{}, from its {}", "quality", "source")
     return (
-        pl.when((pl.col("source") == "span") & (pl.col("quality") == _OBSERVED))
-        .then(pl.lit(""))
-        .otherwise(described)
+        pl.when((pl.col("source") == "span") & (pl.col("quality") == _OBSERVED)).then(pl.lit("")).otherwise(described)
     )
 
 
 def _segments(ordered: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
-    owned = (
-        ordered.select("row", "stage", "note", "owned").explode("owned").drop_nulls("owned").unnest("owned")
-    )
-    return owned.select("row", pl.col("start_ns", "end_ns") - origin_ns, "stage", "note").sort(
-        "row", "start_ns"
-    )
+    owned = ordered.select("row", "stage", "note", "owned").explode("owned").drop_nulls("owned").unnest("owned")
+    return owned.select("row", pl.col("start_ns", "end_ns") - origin_ns, "stage", "note").sort("row", "start_ns")
 
 
 def step_rows(ranks: pl.DataFrame, operations: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -85,9 +78,7 @@ def step_rows(ranks: pl.DataFrame, operations: pl.DataFrame) -> tuple[pl.DataFra
     """
     origin_ns = ranks["start_ns"].min() or 0
     rows = (
-        ranks.sort("rank", "start_ns", "root_span_id")
-        .with_row_index("row")
-        .with_columns(pl.col("row").cast(pl.Int64))
+        ranks.sort("rank", "start_ns", "root_span_id").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     )
     host = pl.concat_str(pl.lit(" · "), "host_name").fill_null("")
     bars = rows.select(
@@ -95,7 +86,7 @@ def step_rows(ranks: pl.DataFrame, operations: pl.DataFrame) -> tuple[pl.DataFra
         pl.concat_str(pl.lit("rank "), "rank", host).alias("label"),
         pl.lit(0).alias("depth"),
         pl.col("start_ns", "end_ns") - origin_ns,
-        pl.lit("unattributed").alias("stage"),
+        pl.lit(UNATTRIBUTED).alias("stage"),
         pl.lit("the whole step").alias("owner"),
         pl.lit(value=False).alias("is_virtual"),
         pl.lit("").alias("note"),

@@ -278,9 +278,7 @@ def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> b
         return False
     tokens = 1
     if drafts > 0 and row.generated > 0:
-        tokens = min(
-            1 + accepted_drafts(row, place, drafts, accepted_share), row.output_tokens - row.generated
-        )
+        tokens = min(1 + accepted_drafts(row, place, drafts, accepted_share), row.output_tokens - row.generated)
     # All tokens of a step but the last are in the KV cache already.
     row.context += tokens - 1
     row.generated += tokens

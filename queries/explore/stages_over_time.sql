@@ -17,7 +17,7 @@ chosen_units AS (
         units.unit_id,
         (units.start_ns - $first_ns) // $window_ns AS window_number
     FROM base.units
-    WHERE units.unit_id IN (SELECT unnest($unit_ids::UINTEGER[]))
+    WHERE units.unit_id IN (SELECT unnest($unit_ids::BIGINT[]))
 ),
 window_sizes AS (
     SELECT

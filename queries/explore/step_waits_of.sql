@@ -1,8 +1,8 @@
 -- Whom each rank waited for in one training step, the longest waiting first.
 --
 -- Parameters:
---   $job_id: the training job.
---   $attempt: attempt of the job.
+--   $job_id: the training job, NULL where it did not say.
+--   $attempt: attempt of the job, NULL where it did not say.
 --   $step: number of the step.
 -- Columns:
 --   rank: rank that waited.
@@ -20,8 +20,8 @@ FROM units
 INNER JOIN step_waits USING (unit_id)
 WHERE
     units.kind = 'step'
-    AND units.job_id = $job_id
-    AND units.attempt = $attempt
+    AND units.job_id IS NOT DISTINCT FROM $job_id
+    AND units.attempt IS NOT DISTINCT FROM $attempt
     AND units.step = $step
 GROUP BY units.rank, step_waits.culprit_rank, step_waits.culprit_stage, step_waits.culprit_operation
 ORDER BY wait_ns DESC, units.rank, step_waits.culprit_rank, step_waits.culprit_stage, step_waits.culprit_operation

@@ -30,33 +30,30 @@ unexplained AS (
     SEMI JOIN entering USING (unit_id)
     WHERE stage = 'unattributed'
 ),
-worlds AS (
+entering_steps AS (
     SELECT
-        job_id,
-        attempt,
-        max(world_size) AS world_size
-    FROM base.resources
-    WHERE job_id IS NOT NULL AND world_size IS NOT NULL
-    GROUP BY ALL
+        training_steps.job_id,
+        training_steps.attempt,
+        training_steps.step
+    FROM training_steps
+    SEMI JOIN entering USING (unit_id)
 ),
 steps AS (
     SELECT
-        job_id,
-        attempt,
-        step,
-        count(DISTINCT rank) AS rank_count
-    FROM base.units
-    SEMI JOIN (SELECT job_id, attempt, step FROM entering WHERE kind = 'step') AS looked_at
-        USING (job_id, attempt, step)
-    WHERE kind = 'step'
+        training_steps.job_id,
+        training_steps.attempt,
+        training_steps.step,
+        count(DISTINCT training_steps.rank) AS rank_count
+    FROM training_steps
+    SEMI JOIN entering_steps USING (job_id, attempt, step)
     GROUP BY ALL
 ),
 step_sums AS (
     SELECT
         count(*) AS step_count,
-        count(*) FILTER (WHERE steps.rank_count < worlds.world_size) AS missing_rank_count
+        count(*) FILTER (WHERE steps.rank_count < training_worlds.world_size) AS missing_rank_count
     FROM steps
-    INNER JOIN worlds USING (job_id, attempt)
+    INNER JOIN training_worlds USING (job_id, attempt)
 ),
 unit_sums AS (
     SELECT

@@ -5,24 +5,14 @@
 --   finding_count: steps or metric streams where it fails.
 --   total_count: all steps whose world size is known, or all metric streams that accumulate.
 WITH
-worlds AS (
-    SELECT
-        job_id,
-        attempt,
-        max(world_size) AS world_size
-    FROM base.resources
-    WHERE job_id IS NOT NULL AND world_size IS NOT NULL
-    GROUP BY ALL
-),
 steps AS (
     SELECT
-        units.job_id,
-        units.attempt,
-        units.step,
-        count(DISTINCT units.rank) < any_value(worlds.world_size) AS has_missing_ranks
-    FROM base.units
-    INNER JOIN worlds USING (job_id, attempt)
-    WHERE units.kind = 'step'
+        training_steps.job_id,
+        training_steps.attempt,
+        training_steps.step,
+        count(DISTINCT training_steps.rank) < any_value(training_worlds.world_size) AS has_missing_ranks
+    FROM training_steps
+    INNER JOIN training_worlds USING (job_id, attempt)
     GROUP BY ALL
 )
 SELECT

@@ -35,7 +35,7 @@ CREATE TABLE base.ingest_rejects (
 );
 
 CREATE TABLE base.resources (
-    resource_id UINTEGER NOT NULL PRIMARY KEY,
+    resource_id BIGINT NOT NULL PRIMARY KEY,
     identity_hash UHUGEINT NOT NULL,
     service_name VARCHAR,
     service_namespace VARCHAR,
@@ -52,7 +52,7 @@ CREATE TABLE base.resources (
 );
 
 CREATE TABLE base.scopes (
-    scope_id UINTEGER NOT NULL PRIMARY KEY,
+    scope_id BIGINT NOT NULL PRIMARY KEY,
     identity_hash UHUGEINT NOT NULL,
     name VARCHAR NOT NULL,
     version VARCHAR,
@@ -71,8 +71,8 @@ CREATE TABLE base.spans (
     kind UTINYINT NOT NULL,
     status_code UTINYINT NOT NULL,
     status_message VARCHAR,
-    resource_id UINTEGER NOT NULL,
-    scope_id UINTEGER NOT NULL,
+    resource_id BIGINT NOT NULL,
+    scope_id BIGINT NOT NULL,
     attributes VARIANT,
     trace_state VARCHAR,
     flags UINTEGER NOT NULL,
@@ -83,7 +83,7 @@ CREATE TABLE base.spans (
 );
 
 CREATE TABLE base.span_attribute_keys (
-    resource_id UINTEGER NOT NULL,
+    resource_id BIGINT NOT NULL,
     key VARCHAR NOT NULL
 );
 
@@ -112,10 +112,10 @@ CREATE TABLE base.span_links (
 );
 
 CREATE TABLE base.metric_streams (
-    stream_id UINTEGER NOT NULL PRIMARY KEY,
+    stream_id BIGINT NOT NULL PRIMARY KEY,
     identity_hash UHUGEINT NOT NULL,
-    resource_id UINTEGER NOT NULL,
-    scope_id UINTEGER NOT NULL,
+    resource_id BIGINT NOT NULL,
+    scope_id BIGINT NOT NULL,
     name VARCHAR NOT NULL,
     description VARCHAR,
     unit VARCHAR,
@@ -127,7 +127,7 @@ CREATE TABLE base.metric_streams (
 );
 
 CREATE TABLE base.metric_points (
-    stream_id UINTEGER NOT NULL,
+    stream_id BIGINT NOT NULL,
     start_ns BIGINT,
     time_ns BIGINT NOT NULL,
     flags UINTEGER NOT NULL,
@@ -138,7 +138,7 @@ CREATE TABLE base.metric_points (
 );
 
 CREATE TABLE base.metric_histograms (
-    stream_id UINTEGER NOT NULL,
+    stream_id BIGINT NOT NULL,
     start_ns BIGINT,
     time_ns BIGINT NOT NULL,
     flags UINTEGER NOT NULL,
@@ -160,7 +160,7 @@ CREATE TABLE base.metric_histograms (
 );
 
 CREATE TABLE base.metric_summaries (
-    stream_id UINTEGER NOT NULL,
+    stream_id BIGINT NOT NULL,
     start_ns BIGINT,
     time_ns BIGINT NOT NULL,
     flags UINTEGER NOT NULL,
@@ -173,7 +173,7 @@ CREATE TABLE base.metric_summaries (
 );
 
 CREATE TABLE base.exemplars (
-    stream_id UINTEGER NOT NULL,
+    stream_id BIGINT NOT NULL,
     point_time_ns BIGINT NOT NULL,
     time_ns BIGINT NOT NULL,
     value_int BIGINT,
@@ -194,8 +194,8 @@ CREATE TABLE base.logs (
     body VARIANT,
     trace_id UUID,
     span_id UBIGINT,
-    resource_id UINTEGER NOT NULL,
-    scope_id UINTEGER NOT NULL,
+    resource_id BIGINT NOT NULL,
+    scope_id BIGINT NOT NULL,
     attributes VARIANT,
     dropped_attributes_count UINTEGER NOT NULL,
     flags UINTEGER NOT NULL,
@@ -213,7 +213,7 @@ CREATE TABLE base.stages (
 );
 
 CREATE TABLE base.units (
-    unit_id UINTEGER NOT NULL,
+    unit_id BIGINT NOT NULL,
     kind VARCHAR NOT NULL,
     trace_id UUID,
     root_span_id UBIGINT,
@@ -245,7 +245,7 @@ CREATE TABLE base.units (
 );
 
 CREATE TABLE base.unit_stages (
-    unit_id UINTEGER NOT NULL,
+    unit_id BIGINT NOT NULL,
     "window" VARCHAR NOT NULL,
     stage VARCHAR NOT NULL,
     operation VARCHAR NOT NULL,
@@ -255,7 +255,7 @@ CREATE TABLE base.unit_stages (
 );
 
 CREATE TABLE base.step_waits (
-    unit_id UINTEGER NOT NULL,
+    unit_id BIGINT NOT NULL,
     culprit_rank INTEGER NOT NULL,
     culprit_stage VARCHAR NOT NULL,
     culprit_operation VARCHAR NOT NULL,
@@ -316,7 +316,7 @@ CREATE TABLE base.job_incidents (
     hosts VARCHAR[] NOT NULL,
     message VARCHAR,
     source VARCHAR,
-    resource_id UINTEGER,
+    resource_id BIGINT,
     trace_id UUID,
     span_id UBIGINT,
     onset_ns BIGINT NOT NULL,

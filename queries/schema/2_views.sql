@@ -1,4 +1,15 @@
 -- What users query: the tables of a trace store with hexadecimal ids, names instead of numbers, and durations.
+CREATE OR REPLACE MACRO portable_id(identity_hash) AS (identity_hash & 9223372036854775807::UHUGEINT)::BIGINT;
+
+CREATE OR REPLACE MACRO unit_key(kind, trace_id, root_span_id, job_id, attempt, step, rank) AS portable_id(
+    md5_number(
+        CASE
+            WHEN kind = 'request' THEN json_array(kind, trace_id::VARCHAR, root_span_id)
+            ELSE json_array(kind, job_id, attempt, step, rank)
+        END::VARCHAR
+    )
+);
+
 CREATE OR REPLACE VIEW ingests AS
 SELECT * FROM base.ingests;
 
@@ -6,10 +17,10 @@ CREATE OR REPLACE VIEW ingest_rejects AS
 SELECT * FROM base.ingest_rejects;
 
 CREATE OR REPLACE VIEW resources AS
-SELECT * EXCLUDE (identity_hash) FROM base.resources;
+SELECT * EXCLUDE (identity_hash), portable_id(identity_hash) AS resource_key FROM base.resources;
 
 CREATE OR REPLACE VIEW scopes AS
-SELECT * EXCLUDE (identity_hash) FROM base.scopes;
+SELECT * EXCLUDE (identity_hash), portable_id(identity_hash) AS scope_key FROM base.scopes;
 
 CREATE OR REPLACE VIEW spans AS
 SELECT
@@ -89,7 +100,8 @@ SELECT
     resources.attributes AS resource_attributes,
     scopes.name AS scope_name,
     metric_streams.resource_id,
-    metric_streams.scope_id
+    metric_streams.scope_id,
+    portable_id(metric_streams.identity_hash) AS stream_key
 FROM base.metric_streams
 LEFT JOIN base.resources USING (resource_id)
 LEFT JOIN base.scopes USING (scope_id);
@@ -175,7 +187,8 @@ SELECT
     post_root_ns,
     shift_ns,
     conflict_count,
-    flags
+    flags,
+    unit_key(kind, trace_id, root_span_id, job_id, attempt, step, rank) AS unit_key
 FROM base.units;
 
 CREATE OR REPLACE VIEW unit_stages AS
@@ -204,3 +217,67 @@ SELECT * FROM base.job_members;
 
 CREATE OR REPLACE VIEW job_notes AS
 SELECT * FROM base.job_notes;
+
+CREATE OR REPLACE VIEW training_ranks AS
+SELECT
+    coalesce(job_id, '') AS job_id,
+    coalesce(attempt, -1) AS attempt,
+    rank,
+    any_value(host_name ORDER BY resource_id) AS host_name,
+    any_value(attributes['tracekit.parallel.pp']::VARCHAR ORDER BY resource_id) AS role,
+    any_value(TRY_CAST(attributes['tracekit.parallel.pp'] AS BIGINT) ORDER BY resource_id) AS pipeline_stage
+FROM base.resources
+WHERE rank IS NOT NULL
+GROUP BY ALL;
+
+CREATE OR REPLACE VIEW training_worlds AS
+SELECT
+    coalesce(job_id, '') AS job_id,
+    coalesce(attempt, -1) AS attempt,
+    max(world_size) AS world_size
+FROM base.resources
+WHERE world_size IS NOT NULL
+GROUP BY ALL;
+
+CREATE OR REPLACE VIEW training_steps AS
+WITH
+parts AS (
+    SELECT
+        unit_id,
+        coalesce(job_id, '') AS job_id,
+        coalesce(attempt, -1) AS attempt,
+        step,
+        rank,
+        start_ns,
+        end_ns,
+        outcome
+    FROM base.units
+    WHERE kind = 'step'
+)
+SELECT
+    unit_id,
+    job_id,
+    attempt,
+    step,
+    rank,
+    start_ns,
+    end_ns,
+    step = min(step) OVER (PARTITION BY job_id, attempt) AS is_warm_up,
+    bool_and(outcome = 'ok') OVER (PARTITION BY job_id, attempt, step) AS is_ok
+FROM parts;
+
+CREATE OR REPLACE VIEW looked_at_steps AS
+SELECT
+    training_steps.unit_id,
+    training_steps.job_id,
+    training_steps.attempt,
+    training_steps.step,
+    training_steps.rank,
+    training_steps.start_ns,
+    training_steps.end_ns,
+    training_ranks.host_name,
+    coalesce(training_ranks.role, '') AS role,
+    training_ranks.pipeline_stage
+FROM training_steps
+LEFT JOIN training_ranks USING (job_id, attempt, rank)
+WHERE training_steps.is_ok AND NOT training_steps.is_warm_up;

@@ -521,6 +521,16 @@ COMMENT ON COLUMN logs.scope_name IS 'name of the instrumentation library';
 
 COMMENT ON COLUMN units.trace_id IS 'trace of the unit (32 hexadecimal digits)';
 COMMENT ON COLUMN units.root_span_id IS 'span that spans the unit (16 hexadecimal digits)';
+COMMENT ON COLUMN resources.resource_key
+    IS 'id of the resource in every store: 63 bits of a hash of its content';
+COMMENT ON COLUMN scopes.scope_key
+    IS 'id of the scope in every store: 63 bits of a hash of its content';
+COMMENT ON COLUMN metric_streams.stream_key
+    IS 'id of the series in every store: 63 bits of a hash of its content, its resource and its scope';
+COMMENT ON COLUMN units.unit_key
+    IS 'id of the unit in every store: 63 bits of a hash of its key (request: trace and root span; step: job, attempt, step and rank)';
+COMMENT ON MACRO portable_id IS 'the id that stands for a hash of 128 bits in every store: its lower 63 bits';
+COMMENT ON MACRO unit_key IS 'the id of a unit in every store, from what it is known by';
 COMMENT ON COLUMN units.e2e_ns IS 'end minus start, nanoseconds';
 COMMENT ON COLUMN units.ttft_ns
     IS 'time to first token: first token minus start, nanoseconds; null when unknown';
@@ -531,3 +541,44 @@ COMMENT ON COLUMN job_leaves.accelerator_ns
     IS 'accelerators times the time of each, nanoseconds (HUGEINT)';
 COMMENT ON COLUMN job_incidents.trace_id IS 'trace of the message (32 hexadecimal digits)';
 COMMENT ON COLUMN job_incidents.span_id IS 'span of the message (16 hexadecimal digits)';
+
+COMMENT ON VIEW training_ranks
+    IS 'One row per rank of an attempt of a training job: where it runs and what it does there.';
+COMMENT ON COLUMN training_ranks.job_id IS 'training job; empty where it did not say';
+COMMENT ON COLUMN training_ranks.attempt IS 'attempt of the job; -1 where it did not say';
+COMMENT ON COLUMN training_ranks.rank IS 'rank in the job';
+COMMENT ON COLUMN training_ranks.host_name IS 'host of the rank; null where it did not say';
+COMMENT ON COLUMN training_ranks.role
+    IS 'what ranks are compared within: tracekit.parallel.pp as text; null where it did not say';
+COMMENT ON COLUMN training_ranks.pipeline_stage
+    IS 'coordinate in the pipeline (tracekit.parallel.pp); null where it did not say';
+
+COMMENT ON VIEW training_worlds IS 'One row per attempt of a training job that says how many ranks it has.';
+COMMENT ON COLUMN training_worlds.job_id IS 'training job; empty where it did not say';
+COMMENT ON COLUMN training_worlds.attempt IS 'attempt of the job; -1 where it did not say';
+COMMENT ON COLUMN training_worlds.world_size IS 'number of ranks';
+
+COMMENT ON VIEW training_steps
+    IS 'One row per rank''s part of a training step, with what decides whether the step is looked at.';
+COMMENT ON COLUMN training_steps.unit_id IS 'unit (base.units)';
+COMMENT ON COLUMN training_steps.job_id IS 'training job; empty where it did not say';
+COMMENT ON COLUMN training_steps.attempt IS 'attempt of the job; -1 where it did not say';
+COMMENT ON COLUMN training_steps.step IS 'number of the step';
+COMMENT ON COLUMN training_steps.rank IS 'rank in the job';
+COMMENT ON COLUMN training_steps.start_ns IS 'start of the rank''s part, nanoseconds since the epoch';
+COMMENT ON COLUMN training_steps.end_ns IS 'its end, nanoseconds since the epoch';
+COMMENT ON COLUMN training_steps.is_warm_up IS 'whether it is the first step of its attempt, which warms up';
+COMMENT ON COLUMN training_steps.is_ok IS 'whether the step ended well on every rank; others are cut short';
+
+COMMENT ON VIEW looked_at_steps
+    IS 'Ranks'' parts of the training steps that answers look at: not the first of an attempt, and ended well on every rank.';
+COMMENT ON COLUMN looked_at_steps.unit_id IS 'unit (base.units)';
+COMMENT ON COLUMN looked_at_steps.job_id IS 'training job; empty where it did not say';
+COMMENT ON COLUMN looked_at_steps.attempt IS 'attempt of the job; -1 where it did not say';
+COMMENT ON COLUMN looked_at_steps.step IS 'number of the step';
+COMMENT ON COLUMN looked_at_steps.rank IS 'rank in the job';
+COMMENT ON COLUMN looked_at_steps.start_ns IS 'start of the rank''s part, nanoseconds since the epoch';
+COMMENT ON COLUMN looked_at_steps.end_ns IS 'its end, nanoseconds since the epoch';
+COMMENT ON COLUMN looked_at_steps.host_name IS 'host of the rank; null where it did not say';
+COMMENT ON COLUMN looked_at_steps.role IS 'what ranks are compared within; empty where it did not say';
+COMMENT ON COLUMN looked_at_steps.pipeline_stage IS 'coordinate in the pipeline; null where it did not say';

@@ -1,6 +1,7 @@
 -- Gives every incoming metric series its number in this store, adding those that are new.
 --
--- A series is identified by its whole content, in whatever order its attributes came. The input is the
+-- A series is identified by its whole content, in whatever order its attributes came, and that of its
+-- resource and scope, so that it has the same identity in every store. The input is the
 -- registered table `incoming_streams`: `row`, `resource_id`, `scope_id`, `name`, `description`, `unit`,
 -- `kind`, `temporality`, `is_monotonic`, `attributes` and `metadata` (JSON text). Most rows repeat a series,
 -- one row a point, so they are grouped before the text is read.
@@ -27,14 +28,17 @@ typed AS (
 )
 
 SELECT
-    *,
+    typed.*,
     md5_number(
         json_array(
-            resource_id, scope_id, name, description, unit, kind, temporality, is_monotonic,
-            attributes::JSON, metadata::JSON
+            resources.identity_hash::VARCHAR, scopes.identity_hash::VARCHAR, typed.name, typed.description, typed.unit,
+            typed.kind, typed.temporality, typed.is_monotonic, typed.attributes::JSON,
+            typed.metadata::JSON
         )::VARCHAR
     ) AS identity_hash
-FROM typed;
+FROM typed
+INNER JOIN base.resources USING (resource_id)
+INNER JOIN base.scopes USING (scope_id);
 
 INSERT INTO base.metric_streams
 WITH

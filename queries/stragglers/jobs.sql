@@ -24,24 +24,19 @@ waits AS (
 ),
 steps AS (
     SELECT
-        coalesce(units.job_id, '') AS job_id,
-        coalesce(units.attempt, -1) AS attempt,
-        units.step,
-        bool_and(units.outcome = 'ok') AS is_ok,
-        count(DISTINCT units.rank) AS rank_count,
-        max(units.end_ns) - min(units.start_ns) AS step_ns,
-        sum(units.end_ns - units.start_ns) AS wall_ns,
+        training_steps.job_id,
+        training_steps.attempt,
+        training_steps.step,
+        training_steps.is_warm_up,
+        training_steps.is_ok,
+        count(DISTINCT training_steps.rank) AS rank_count,
+        max(training_steps.end_ns) - min(training_steps.start_ns) AS step_ns,
+        sum(training_steps.end_ns - training_steps.start_ns) AS wall_ns,
         coalesce(sum(waits.waited_ns), 0) AS waited_ns
-    FROM base.units
+    FROM training_steps
     LEFT JOIN waits USING (unit_id)
-    WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
+    WHERE $job IS NULL OR training_steps.job_id = $job
     GROUP BY ALL
-),
-marked AS (
-    SELECT
-        *,
-        step = min(step) OVER (PARTITION BY job_id, attempt) AS is_warm_up
-    FROM steps
 )
 SELECT
     job_id,
@@ -54,6 +49,6 @@ SELECT
     (avg(step_ns) FILTER (WHERE is_ok AND NOT is_warm_up))::BIGINT AS mean_step_ns,
     coalesce(sum(wall_ns) FILTER (WHERE is_ok AND NOT is_warm_up), 0)::BIGINT AS wall_ns,
     coalesce(sum(waited_ns) FILTER (WHERE is_ok AND NOT is_warm_up), 0)::BIGINT AS waited_ns
-FROM marked
+FROM steps
 GROUP BY job_id
 ORDER BY job_id

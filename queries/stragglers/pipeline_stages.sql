@@ -15,29 +15,15 @@
 --   median_step_ns: median duration of a rank's step in the job, in nanoseconds.
 --   waited_ns: waiting time of other ranks for those of the stage, in nanoseconds.
 WITH
-roles AS (
-    SELECT
-        job_id,
-        attempt,
-        rank,
-        any_value(TRY_CAST(attributes['tracekit.parallel.pp'] AS BIGINT) ORDER BY resource_id) AS pipeline_stage
-    FROM base.resources
-    WHERE job_id IS NOT NULL AND rank IS NOT NULL
-    GROUP BY ALL
-),
 steps AS (
     SELECT
-        units.unit_id,
-        units.job_id,
-        units.rank,
-        roles.pipeline_stage,
-        units.end_ns - units.start_ns AS step_ns
-    FROM base.units
-    INNER JOIN roles USING (job_id, attempt, rank)
-    WHERE units.kind = 'step' AND ($job IS NULL OR units.job_id = $job)
-    QUALIFY
-        units.step > min(units.step) OVER (PARTITION BY units.job_id, units.attempt)
-        AND bool_and(units.outcome = 'ok') OVER (PARTITION BY units.job_id, units.attempt, units.step)
+        unit_id,
+        job_id,
+        rank,
+        pipeline_stage,
+        end_ns - start_ns AS step_ns
+    FROM looked_at_steps
+    WHERE $job IS NULL OR job_id = $job
 ),
 computed AS (
     SELECT

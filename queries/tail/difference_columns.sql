@@ -12,16 +12,6 @@
 --   tail_count: units of the tail.
 --   rest_count: units of the rest.
 WITH
-rank_hosts AS (
-    SELECT
-        job_id,
-        attempt,
-        rank,
-        any_value(host_name ORDER BY resource_id) AS host_name
-    FROM base.resources
-    WHERE job_id IS NOT NULL AND rank IS NOT NULL
-    GROUP BY ALL
-),
 described AS (
     SELECT
         (tail_members.bin * $block_count) // 1024 AS block,
@@ -32,10 +22,13 @@ described AS (
         units.job_id::VARCHAR AS job_id,
         units.attempt::VARCHAR AS attempt,
         units.rank::VARCHAR AS rank,
-        rank_hosts.host_name::VARCHAR AS host_name
+        training_ranks.host_name::VARCHAR AS host_name
     FROM tail_members
     INNER JOIN base.units USING (unit_id)
-    LEFT JOIN rank_hosts USING (job_id, attempt, rank)
+    LEFT JOIN training_ranks
+        ON training_ranks.rank = units.rank
+        AND training_ranks.job_id = coalesce(units.job_id, '')
+        AND training_ranks.attempt = coalesce(units.attempt, -1)
     WHERE tail_members.band IN (0, $rest_band)
 ),
 dimensions AS (

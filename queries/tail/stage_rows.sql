@@ -3,7 +3,7 @@
 -- Reads tail_members: the units to compare (`unit_id`, several rows a unit allowed).
 --
 -- Parameters:
---   $metric: ttft, e2e or step (tpot has its own statement).
+--   $windows: windows that the metric covers, as a list; NULL for the whole units.
 -- Columns:
 --   unit_id: the unit.
 --   unit_window: window of the unit that the time lies in.
@@ -22,4 +22,4 @@ SELECT
     unit_stages.operation_count AS call_count
 FROM base.unit_stages
 SEMI JOIN tail_members USING (unit_id)
-WHERE $metric != 'ttft' OR unit_stages."window" = 'ttft'
+WHERE $windows IS NULL OR list_contains($windows::VARCHAR[], unit_stages."window")

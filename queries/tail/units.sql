@@ -2,10 +2,13 @@
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
 -- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
--- Reads tail_selection: the view `units` with a column `side` (0 = the selection, 1 = the baseline selection).
+-- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
+-- `value_ns`, the metric.
 --
 -- Parameters:
---   $metric: ttft, tpot, e2e or step.
+--   $metric: name of the metric.
+--   $unit_kind: kind of the units that have it.
+--   $depends_on: columns with the token counts that it can depend on, as a list.
 --   $outcome: outcome that a unit must have to enter, or `any`.
 -- Columns:
 --   side: 0 = the selection, 1 = the baseline selection.
@@ -20,31 +23,25 @@
 --   left_out: why the unit does not enter, NULL where it does.
 WITH
 measured AS (
-    SELECT
-        tail_selection.*,
-        CASE $metric
-            WHEN 'ttft' THEN tail_selection.ttft_ns
-            WHEN 'tpot' THEN tail_selection.tpot_ns
-            ELSE tail_selection.e2e_ns
-        END AS value_ns
+    SELECT *
     FROM tail_selection
-    WHERE tail_selection.kind = CASE $metric WHEN 'step' THEN 'step' ELSE 'request' END
+    WHERE kind = $unit_kind
 )
 SELECT
     side,
     unit_id,
     start_ns,
     value_ns,
-    CASE $metric
-        WHEN 'step' THEN coalesce(job_id, '')
-        ELSE concat_ws(' ', service_name, name, model)
+    CASE kind
+        WHEN 'request' THEN concat_ws(' ', service_name, name, model)
+        ELSE coalesce(job_id, '')
     END AS population,
     CASE
-        WHEN $metric != 'step' AND input_tokens > 0 THEN floor(log2(input_tokens))::TINYINT
+        WHEN list_contains($depends_on, 'input_tokens') AND input_tokens > 0 THEN floor(log2(input_tokens))::TINYINT
         ELSE -1
     END AS input_bucket,
     CASE
-        WHEN $metric IN ('tpot', 'e2e') AND output_tokens > 0 THEN floor(log2(output_tokens))::TINYINT
+        WHEN list_contains($depends_on, 'output_tokens') AND output_tokens > 0 THEN floor(log2(output_tokens))::TINYINT
         ELSE -1
     END AS output_bucket,
     input_tokens,

@@ -16,7 +16,7 @@ names AS (
     GROUP BY name
 )
 SELECT
-    list_contains($keys, 'tracekit.stage') AS own,
+    list_contains($keys, 'tracekit.stage') AS tracekit,
     coalesce(bool_or(has_failed_below), FALSE) AS retry,
     list_contains($keys, 'dynamo.request.id') OR coalesce(
         bool_or(

@@ -1,6 +1,8 @@
 -- The spans that a batch of traces consists of: what every mapping in queries/stages reads.
 --
--- Made into the temporary table `batch_spans`, of the attributes only those that a mapping reads.
+-- Made into the temporary table `batch_rows`, over which the view `batch_spans` lies. The macro
+-- `read_attributes` makes a struct of the attributes that mappings read; in the view it has all
+-- fields of mapped_attributes, NULL where the span does not have the attribute.
 -- The traces of the batch are the rows of `batch_traces`; no span outside the two variables
 -- `batch_first_ns` and `batch_last_ns` belongs to them, which spares most of the scan.
 --
@@ -14,7 +16,7 @@
 --   resource_id, service_name: who sent it; service_name is `unknown` where the resource does
 --     not say.
 --   scope_name: instrumentation scope.
---   attributes: attributes of the span.
+--   attributes: struct of texts, the attributes of the span that mappings read.
 SELECT
     spans.rowid AS span_row,
     batch_traces.trace_no,
@@ -29,7 +31,7 @@ SELECT
     spans.resource_id,
     coalesce(resources.service_name, 'unknown') AS service_name,
     scopes.name AS scope_name,
-    spans.attributes
+    read_attributes(spans.attributes) AS attributes
 FROM base.spans
 INNER JOIN batch_traces USING (trace_id)
 LEFT JOIN base.resources USING (resource_id)

@@ -2,7 +2,7 @@
 --
 -- Here trace_no numbers the part of one trace of one rank in one step.
 --
--- Made into the temporary table `batch_spans`. Reads batch_members.
+-- Made into the temporary table `batch_rows`. Reads batch_members and the macro `read_attributes`.
 SELECT
     spans.rowid AS span_row,
     batch_members.member_no AS trace_no,
@@ -17,7 +17,7 @@ SELECT
     spans.resource_id,
     coalesce(resources.service_name, 'unknown') AS service_name,
     scopes.name AS scope_name,
-    spans.attributes
+    read_attributes(spans.attributes) AS attributes
 FROM base.spans
 INNER JOIN batch_members ON batch_members.span_row = spans.rowid
 LEFT JOIN base.resources USING (resource_id)

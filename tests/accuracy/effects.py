@@ -12,7 +12,8 @@ from generators.serving.simulation import Run
 from generators.serving.timeline import WINDOWS
 from generators.spans import Emission
 from tests.accuracy.runs import Played
-from tracekit.analysis.measured import Metric, quantile_ns
+from tracekit.analysis import quantile_ns
+from tracekit.schema import Metric
 from tracekit.store import Database
 
 _WINDOWS_OF: dict[str, tuple[str, ...]] = {"ttft": ("ttft",), "tpot": ("decode",), "e2e": WINDOWS}

@@ -8,7 +8,7 @@ from typing import Any
 
 from generators import scenarios
 from tests.accuracy.runs import Layout
-from tracekit.analysis.measured import Metric
+from tracekit.schema import Metric
 
 FULL = Layout(baseline_s=1000.0, window_s=45.0)
 """Twenty-two healthy windows as long as the fault's: the baseline that judges chance best."""

@@ -31,8 +31,8 @@ from tests.accuracy.grid import (
 from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
 from tests.accuracy.scores import QUESTIONS, said, scored
 from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
-from tracekit.analysis.stragglers import culprit_text
 from tracekit.store import Database
+from tracekit.wording import culprit_text
 
 Rows = list[dict[str, Any]]
 HEALTHY_WINDOWS = 40

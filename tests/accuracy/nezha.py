@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.root_cause import rank_services
-from tracekit.partition import PARENT_MISSING, PARENTLESS, Forest, edge_rows, partition, self_ns
+from tests.accuracy.root_cause import rank_services
+from tests.unit.partition.exclusive_time import self_ns
+from tracekit.partition import PARENT_MISSING, PARENTLESS, Forest, partition
 
 LATENCY_FAULTS = ["network_delay", "cpu_contention", "cpu_consumed"]
 DEEPEST_RANK = 5
@@ -56,9 +57,7 @@ def forest_of(spans: pl.DataFrame) -> Forest:
     belongs to another service.
     """
     rows = spans.with_row_index("row").select("unit", "sid", pl.col("row").cast(pl.Int64).alias("parent_row"))
-    linked = spans.join(
-        rows, left_on=["unit", "pid"], right_on=["unit", "sid"], how="left", maintain_order="left"
-    )
+    linked = spans.join(rows, left_on=["unit", "pid"], right_on=["unit", "sid"], how="left", maintain_order="left")
     absent = pl.when(pl.col("pid").is_null()).then(PARENTLESS).otherwise(PARENT_MISSING)
     parent = linked.select(pl.coalesce("parent_row", absent)).to_series().to_numpy()
     start_ns = (spans["trace_start_ns"] + spans["start_ns"]).to_numpy()
@@ -84,17 +83,26 @@ def operations_of(spans: pl.DataFrame) -> pl.DataFrame:
     result = partition(forest)
     own_ns = self_ns(result)
     assert own_ns.sum() == (result.root_end_ns - result.root_start_ns).sum(), "parts do not sum to the whole"
-    called = pl.Series(edge_rows(forest, spans["service_number"].to_numpy()))
+    called = pl.Series(_called_rows(forest, spans["service_number"].to_numpy()))
     return spans.select(
         "case",
         "unit",
         "service",
-        callee=spans["service"]
-        .gather(called.clip(0))
-        .zip_with(called >= 0, pl.Series([None], dtype=pl.String)),
+        callee=spans["service"].gather(called.clip(0)).zip_with(called >= 0, pl.Series([None], dtype=pl.String)),
         operation=pl.col("op").cast(pl.String),
         self_ns=pl.Series(own_ns[: len(spans)]),
     )
+
+
+def _called_rows(forest: Forest, service: np.ndarray) -> np.ndarray:
+    """For each client row the one blocking child in another service, -1 where there is none or are several."""
+    child = np.flatnonzero((forest.parent >= 0) & forest.blocking)
+    caller = forest.parent[child]
+    is_remote = forest.is_client[caller] & (service[caller] != service[child])
+    child, caller = child[is_remote], caller[is_remote]
+    called = np.full(forest.row_count, -1)
+    called[caller] = child
+    return np.where(np.bincount(caller, minlength=forest.row_count) == 1, called, -1)
 
 
 def ranked_faults(folder: Path) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from generators.spans import Emission
 from tests.accuracy.effects import Effect, effect, misplaced_share
 from tests.accuracy.runs import Played
 from tracekit.analysis import TailAnswer, tail
-from tracekit.analysis.measured import Metric
+from tracekit.schema import Metric
 from tracekit.store import Database
 
 DEEPEST = 5

@@ -14,10 +14,19 @@ from itertools import product
 
 import numpy as np
 
-from tracekit.analysis.cohorts import BODY, REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
-from tracekit.analysis.judgement import Judgement, judge
-from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.windows import window_cohort
+from tracekit.analysis import (
+    REFERENCE,
+    TAIL,
+    Cohort,
+    Judgement,
+    MeasuredUnits,
+    StageSums,
+    band_cohort,
+    edge_cohorts,
+    judge,
+    window_cohort,
+)
+from tracekit.schema import BODY
 
 STAGES = ["auth", "decode", "network", "prefill", "queue"]
 PREFILL = STAGES.index("prefill")
@@ -178,9 +187,7 @@ def main() -> None:
     for correlation, load_weight, quantile in product((0, 20, 100), (0.5, 1.0), (0.9, 0.99)):
         workload = Workload(correlation, load_weight)
         label = f"correlation {correlation}, swing {load_weight}, p{quantile * 100:.0f}, "
-        print(
-            coverage(workload, runs=runs, count=5000, quantile=quantile).line(label + "coverage against body")
-        )
+        print(coverage(workload, runs=runs, count=5000, quantile=quantile).line(label + "coverage against body"))
         print(false_alarms(workload, runs=runs, count=5000, quantile=quantile).line(label + "A/A blocks"))
         print(power(workload, runs=runs, count=5000, quantile=quantile).line(label + "+15 ms blocks"))
     for correlation in (100, 500):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from generators.generate import Truth, generate
-from tracekit.analysis.stragglers import StragglersAnswer, stragglers
-from tracekit.analysis.tail import tail
+from tracekit.analysis import StragglersAnswer, stragglers, tail
 from tracekit.ingest import ingest
 from tracekit.stages import update_units
 from tracekit.store import Database

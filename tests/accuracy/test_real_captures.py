@@ -41,9 +41,7 @@ def training() -> Iterator[Database]:
         yield database
 
 
-def test_every_window_of_every_unit_is_explained_to_the_nanosecond(
-    gateway: Database, training: Database
-) -> None:
+def test_every_window_of_every_unit_is_explained_to_the_nanosecond(gateway: Database, training: Database) -> None:
     """Stages plus `unattributed` are the window, under both rules; waits are the waiting."""
     assert_sums_are_exact(gateway)
     assert_sums_are_exact(training)
@@ -120,9 +118,7 @@ def engine_times(database: Database) -> pl.DataFrame:
 
 def test_medians_of_the_engines_stages_are_those_of_the_capture(gateway: Database) -> None:
     """To the millisecond or 4 %; decode that contradicts the e2e counts as the whole decode window."""
-    medians = (
-        engine_times(gateway).group_by("scenario").agg(pl.col("queue", "prefill", "rest", "decode").median())
-    )
+    medians = engine_times(gateway).group_by("scenario").agg(pl.col("queue", "prefill", "rest", "decode").median())
     for row in medians.filter(pl.col("scenario") != "warm").iter_rows(named=True):
         known = KNOWN[row["scenario"]]
         assert row["queue"] < 0.001
@@ -143,8 +139,7 @@ def test_half_of_the_rise_of_the_overloads_first_token_is_nobodys(gateway: Datab
     medians = dict(engine_times(gateway).group_by("scenario").agg(pl.col("rest").median()).rows())
     ttft = dict(
         gateway.sql(
-            "SELECT attributes['scenario']::VARCHAR, median(ttft_ns) / 1e9 "
-            "FROM units WHERE outcome = 'ok' GROUP BY ALL"
+            "SELECT attributes['scenario']::VARCHAR, median(ttft_ns) / 1e9 FROM units WHERE outcome = 'ok' GROUP BY ALL"
         ).rows()
     )
     share = (medians["overload"] - medians["steady"]) / (ttft["overload"] - ttft["steady"])
@@ -184,9 +179,7 @@ def test_the_step_that_a_rank_died_in_is_not_split(training: Database) -> None:
         GROUP BY ALL
         ORDER BY rank
     """)
-    assert failed.rows() == [(rank, "failed", "ranks_missing", True) for rank in range(3)] + [
-        (3, "failed", None, None)
-    ]
+    assert failed.rows() == [(rank, "failed", "ranks_missing", True) for rank in range(3)] + [(3, "failed", None, None)]
 
 
 def culprits(database: Database, first: int, last: int) -> list[tuple[int, str, str, float]]:

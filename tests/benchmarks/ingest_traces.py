@@ -161,9 +161,7 @@ def _times(random: np.random.Generator, traces: int, *, first_trace: int) -> dic
         start = arrival + position * 200_000 + random.integers(0, 150_000, traces)
         found[f"span_id_{position}"] = random.integers(1, 256, (traces, 8), dtype=np.uint8)
         found[f"start_{position}"] = start
-        found[f"end_{position}"] = start + (SPANS_PER_TRACE - position) * random.integers(
-            10**7, 10**8, traces
-        )
+        found[f"end_{position}"] = start + (SPANS_PER_TRACE - position) * random.integers(10**7, 10**8, traces)
     return found
 
 
@@ -261,8 +259,7 @@ def _protobuf_span(position: int, values: Values) -> Span:
         start_time_unix_nano=values[f"start_{position}"],
         end_time_unix_nano=values[f"end_{position}"],
         attributes=[
-            KeyValue(key=key, value=_protobuf_value(_resolved(value, values)))
-            for key, value in attributes.items()
+            KeyValue(key=key, value=_protobuf_value(_resolved(value, values))) for key, value in attributes.items()
         ],
     )
 
@@ -298,9 +295,7 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def _json_spans(positions: list[int], values: Values) -> bytes:
-    text = "".join(
-        json.dumps(_json_span(position, values), separators=(",", ":")) + "," for position in positions
-    )
+    text = "".join(json.dumps(_json_span(position, values), separators=(",", ":")) + "," for position in positions)
     for slot in LATENCIES:
         # The sentinel's own digit, as wide as any double is written.
         digit = "2" if values[slot.name] == _sentinel(slot, "2") else "3"
@@ -317,9 +312,7 @@ def _json_span(position: int, values: Values) -> dict[str, Any]:
         "kind": kind,
         "startTimeUnixNano": str(values[f"start_{position}"]),
         "endTimeUnixNano": str(values[f"end_{position}"]),
-        "attributes": [
-            {"key": key, "value": _json_value(value, values)} for key, value in attributes.items()
-        ],
+        "attributes": [{"key": key, "value": _json_value(value, values)} for key, value in attributes.items()],
         "status": {},
         "flags": 256,
     }
@@ -351,8 +344,7 @@ def _json_document(service: str, spans: bytes) -> bytes:
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}
     scope = {"name": "requests", "version": "1.0"}
     head = (
-        f'{{"resourceSpans":[{{"resource":{json.dumps(resource)},'
-        f'"scopeSpans":[{{"scope":{json.dumps(scope)},"spans":['
+        f'{{"resourceSpans":[{{"resource":{json.dumps(resource)},"scopeSpans":[{{"scope":{json.dumps(scope)},"spans":['
     )
     return head.encode() + spans[:-1] + b"]}]}]}"
 

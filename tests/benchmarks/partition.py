@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tracekit.partition import Forest, owned_segments, partition, priority_sweep, self_ns, shared_self
+from tracekit.partition import Forest, owned_segments, partition, priority_sweep
 
 SPANS_PER_TRACE = 21
 
@@ -63,16 +63,12 @@ def measure(spans: int) -> dict[str, float]:
 def measured(given: dict[str, np.ndarray]) -> dict[str, float]:
     """Million spans a second of each part on the given columns."""
     forest = Forest.from_columns(**given)
-    rates = {
-        rule: seconds(lambda rule=rule: partition(forest, rule=rule)) for rule in ("critical", "active_last")
-    }
+    rates = {rule: seconds(lambda rule=rule: partition(forest, rule=rule)) for rule in ("critical", "active_last")}
     result = partition(forest)
     windows = (result.root_start_ns, result.root_end_ns)
     priority = given["tiebreak"].astype(np.int64) % 5
     operations = (given["key"], given["start_ns"], given["end_ns"], priority)
     rates |= {
-        "self_ns": seconds(lambda: self_ns(result)),
-        "shared": seconds(lambda: shared_self(result)),
         "owned_segments": seconds(lambda: owned_segments(result)),
         "priority": seconds(lambda: priority_sweep(*operations, *windows)),
     }

@@ -30,9 +30,7 @@ def test_both_encodings_hold_the_same_spans_as_the_official_parser_reads_them(tm
         message, raw = TracesData.FromString(raw[4 : 4 + size]), raw[4 + size :]
         spans += list(message.resource_spans[0].scope_spans[0].spans)
     lines = write_files(tmp_path, spans=1000, encoding="json").read_text().splitlines()
-    texts = [
-        span for line in lines for span in json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    ]
+    texts = [span for line in lines for span in json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]]
     assert len(spans) == len(texts) == 1000
     for span, text in zip(spans, texts, strict=True):
         assert (span.trace_id.hex(), span.span_id.hex()) == (text["traceId"], text["spanId"])

@@ -42,9 +42,7 @@ def request(
     with closing(http.client.HTTPConnection("127.0.0.1", receiver.ports.http_port, timeout=30)) as connection:
         connection.request(method, path, body, given)
         response = connection.getresponse()
-        return Answer(
-            response.status, {key.lower(): value for key, value in response.getheaders()}, response.read()
-        )
+        return Answer(response.status, {key.lower(): value for key, value in response.getheaders()}, response.read())
 
 
 def grpc_call(

@@ -12,7 +12,10 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-_READY = re.compile(r"SQL at http://127\.0\.0\.1:(?P<http>\d+), OTLP/gRPC at 127\.0\.0\.1:(?P<grpc>\d+)")
+_READY = re.compile(
+    r"SQL at https?://127\.0\.0\.1:(?P<http>\d+), OTLP/gRPC at 127\.0\.0\.1:(?P<grpc>\d+)"
+    r"(, app at https?://127\.0\.0\.1:(?P<app>\d+))?"
+)
 START_S = 120
 
 
@@ -25,6 +28,7 @@ class ServeProcess:
         *options: str,
         environment: dict[str, str] | None = None,
         preexec: Callable[[], None] | None = None,
+        wait: bool = True,
     ) -> None:
         ports = () if "--http" in options else ("--http", "0", "--grpc", "0")
         command = [sys.executable, "-m", "tracekit", "serve", "--db", str(database), *ports, *options]
@@ -39,8 +43,11 @@ class ServeProcess:
         )
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()
+        if not wait:
+            return
         ready = self._wait_for(_READY)
         self.http_port, self.grpc_port = int(ready["http"]), int(ready["grpc"])
+        self.app_port = int(ready["app"] or 0)
 
     def post(self, payload: bytes, path: str = "/v1/traces", **headers: str) -> tuple[int, bytes]:
         """Send one protobuf request: status and body. Raises `OSError` or `HTTPException` when the server

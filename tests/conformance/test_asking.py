@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,19 +18,26 @@ from tests.conformance.conftest import JSON, Answer, request
 from tracekit.api import Store
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, RemoteStore, announced, endpoint_of
-from tracekit.remote.wire import frame_from
+from tracekit.remote.wire import rows_from
 from tracekit.serving.answers import answer_routes
+from tracekit.serving.governor import AskingLimits, Governor
 from tracekit.stages import update_units
 
 SECRET = "a token nobody guesses"
 
 
-def started(path: Path, **settings: object) -> Receiver:
-    return Receiver(
+@contextmanager
+def started(path: Path, limits: AskingLimits | None = None, **settings: object) -> Iterator[Receiver]:
+    governor = Governor(lambda: receiver.store.database, limits)
+    receiver = Receiver(
         path,
         ReceiverSettings(http_port=0, grpc_port=0, **settings),
-        extra_routes=lambda receiver: answer_routes(lambda: receiver.store.database, receiver.intake.access),
+        extra_routes=lambda receiver: answer_routes(governor, receiver.intake.access),
+        end_questions=governor.stop_all,
     )
+    with receiver:
+        yield receiver
+        governor.close()
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +115,7 @@ def test_sql_can_only_look(receiver: Receiver, remote: RemoteStore, statement: s
 def test_rows_and_time_are_limited(receiver: Receiver) -> None:
     """Beyond the row limit the answer says so; a statement that runs too long is stopped."""
     limited = ask(receiver, "/api/sql", {"sql": "FROM range(100)", "row_limit": 7})
-    assert frame_from(limited.body).height == 7
+    assert rows_from(limited.body).height == 7
     assert limited.headers["tracekit-truncated"] == "true"
     endless = {"sql": "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range < 0"}
     started_at = time.monotonic()

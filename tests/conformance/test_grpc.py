@@ -55,9 +55,7 @@ def test_partial_success_names_the_number_rejected(receiver: Receiver, signal: s
     assert answer.partial_success.error_message
 
 
-@pytest.mark.parametrize(
-    "payload", [b"\xff\xff\xff", b"\x0a\x05abc", exports.logs(2), exports.traces(0, bad=1)]
-)
+@pytest.mark.parametrize("payload", [b"\xff\xff\xff", b"\x0a\x05abc", exports.logs(2), exports.traces(0, bad=1)])
 def test_bad_data_is_invalid_argument_with_the_fields(receiver: Receiver, payload: bytes) -> None:
     """INVALID_ARGUMENT is not tried again; `BadRequest` says what is wrong."""
     error = refusal(receiver, SERVICES["traces"], payload)
@@ -104,9 +102,7 @@ def test_too_large_is_resource_exhausted_without_retry_info(
 ) -> None:
     """The limit holds after decompression; without RetryInfo the client must not try again."""
     receiver = start_receiver(max_request_bytes=1 << 20)
-    error = refusal(
-        receiver, SERVICES["traces"], exports.traces(value="x" * (2 << 20)), compression=compression
-    )
+    error = refusal(receiver, SERVICES["traces"], exports.traces(value="x" * (2 << 20)), compression=compression)
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "grpc-status-details-bin" not in dict(error.trailing_metadata() or ())
 
@@ -142,7 +138,7 @@ def test_http_and_grpc_serve_at_the_same_time(receiver: Receiver) -> None:
     """Both transports feed one store."""
     before = stored_count(receiver, "traces")
     with ThreadPoolExecutor(16) as senders:
-        assert set(
-            senders.map(lambda _: grpc_call(receiver, SERVICES["traces"], exports.traces(10)), range(16))
-        ) == {b""}
+        assert set(senders.map(lambda _: grpc_call(receiver, SERVICES["traces"], exports.traces(10)), range(16))) == {
+            b""
+        }
     assert stored_count(receiver, "traces") == before + 160

@@ -58,9 +58,7 @@ def test_success_in_json_is_200_with_an_empty_object(receiver: Receiver) -> None
     )
     answer = request(receiver, "/v1/traces", body, content_type="application/json; charset=utf-8")
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"{}", JSON)
-    found = receiver.store.database.sql(
-        "SELECT kind FROM spans WHERE trace_id = '0af7651916cd43dd8448eb211c80319c'"
-    )
+    found = receiver.store.database.sql("SELECT kind FROM spans WHERE trace_id = '0af7651916cd43dd8448eb211c80319c'")
     assert found["kind"].to_list() == ["SERVER"]
 
 
@@ -112,9 +110,7 @@ def test_a_request_without_one_good_record_is_bad_data(receiver: Receiver, signa
 
 
 @pytest.mark.parametrize("content_type", [PROTOBUF, JSON])
-@pytest.mark.parametrize(
-    "body", [b"\xff\xff\xff", b"{", b"\x0a\x05abc", b"[1]", b"null", b'{"resourceSpans":7}']
-)
+@pytest.mark.parametrize("body", [b"\xff\xff\xff", b"{", b"\x0a\x05abc", b"[1]", b"null", b'{"resourceSpans":7}'])
 def test_undecodable_data_is_400_with_a_status_in_the_requests_encoding(
     receiver: Receiver, content_type: str, body: bytes
 ) -> None:
@@ -238,10 +234,7 @@ def test_unknown_fields_are_ignored(receiver: Receiver) -> None:
     unknown = b"\xba\x3e\x03new"
     assert request(receiver, "/v1/traces", exports.traces() + unknown).status == 200
     assert (
-        request(
-            receiver, "/v1/traces", b'{"resourceSpans":[],"aNewField":{"x":[1]}}', content_type=JSON
-        ).status
-        == 200
+        request(receiver, "/v1/traces", b'{"resourceSpans":[],"aNewField":{"x":[1]}}', content_type=JSON).status == 200
     )
 
 

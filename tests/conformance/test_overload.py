@@ -46,10 +46,7 @@ def test_beyond_the_waiting_bytes_senders_are_told_to_come_again(start_receiver:
     assert details_of(over_grpc).details[0].Unpack(info)
     assert 0 < info.retry_delay.seconds < SDK_BUDGET_S / 2
     assert (
-        error_details_pb2.RetryInfo.FromString(
-            dict(over_grpc.trailing_metadata())["google.rpc.retryinfo-bin"]
-        )
-        == info
+        error_details_pb2.RetryInfo.FromString(dict(over_grpc.trailing_metadata())["google.rpc.retryinfo-bin"]) == info
     )
     assert stored_count(receiver, "traces") == 10
     assert request(receiver, "/v1/traces", payload).status == 200, "the bytes were given back"

@@ -73,7 +73,7 @@ def test_every_page_opens_on_the_samples(visit: Visit, page: str) -> None:
     ("steps", "told"),
     [
         ({"fault.first_step": 0, "fault.steps": 24}, "Pipeline stage 3 computes"),
-        ({"fault.first_step": 9, "fault.steps": 9}, "Pipeline stage 3, forward, steps 9–17"),
+        ({"fault.first_step": 9, "fault.steps": 9}, "Pipeline stage 3, forward, steps 9-17"),
     ],
 )
 def test_the_overview_names_a_pipeline_stage_that_is_slow_as_a_whole(
@@ -108,9 +108,7 @@ def test_every_page_explains_a_missing_store(visit: Visit, tmp_path: Path, page:
     assert "tracekit ingest" in app.error[0].value
 
 
-def test_a_store_of_a_newer_tracekit_is_named_as_such(
-    visit: Visit, tmp_path: Path, sample_store: Path
-) -> None:
+def test_a_store_of_a_newer_tracekit_is_named_as_such(visit: Visit, tmp_path: Path, sample_store: Path) -> None:
     """The file is left alone and the person is told why."""
     newer = tmp_path / "newer.duckdb"
     shutil.copy(sample_store, newer)
@@ -125,9 +123,7 @@ def test_a_store_that_another_process_holds_is_named_as_such(visit: Visit, tmp_p
     """Who holds it, and that a later look may succeed."""
     held = tmp_path / "held.duckdb"
     hold = f"import duckdb; connection = duckdb.connect({str(held)!r}); print('held', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         app = visit("tail.py", store=held)
@@ -150,8 +146,8 @@ def test_the_overview_counts_what_is_in_the_store(visit: Visit, sample_store: Pa
 def test_the_overview_names_the_stragglers(visit: Visit) -> None:
     """What was done to the training run is on the first page."""
     text = said(visit("overview.py"))
-    assert "Rank 2, data_load, steps 20–29" in text
-    assert "Rank 1, forward, steps 40–49" in text
+    assert "Rank 2, data_load, steps 20-29" in text
+    assert "Rank 1, forward, steps 40-49" in text
 
 
 def test_a_deep_link_asks_the_question_that_it_says(visit: Visit, sample_store: Path) -> None:

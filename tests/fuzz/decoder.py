@@ -22,9 +22,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests.fuzz.signals import marks
 from tracekit.otlp import SIGNALS, Batch, Document, Encoding, Signal, decode
-from tracekit.otlp.reasons import DOCUMENT_FAULTS
-from tracekit.otlp.walk import walk
+from tracekit.otlp.wire import walk
 from tracekit.receiver.warm_up import samples
+from tracekit.records import DOCUMENT_FAULTS
 
 _KINDS: list[tuple[Encoding, Signal]] = [(encoding, signal) for encoding in ("protobuf", "json") for signal in SIGNALS]
 _FAULTS = {reason.word for reason in DOCUMENT_FAULTS}
@@ -52,9 +52,9 @@ def _check(data: bytes) -> None:
 
 
 def _events(payload: bytes, encoding: Encoding, signal: Signal) -> list[int]:
-    """A number for each pair of neighbours on the tape, and for each fault."""
+    """A number for each pair of neighbouring events, and for each fault."""
     walked = walk([payload], encoding=encoding, signal=signal)
-    codes = walked.tape["code"][: walked.entry_count].astype(np.int64)
+    codes = walked.events["code"][: walked.entry_count].astype(np.int64)
     pairs = np.unique(codes[:-1] * 1009 + codes[1:]) if codes.size else codes
     return [*pairs.tolist(), 7 * int(walked.faults[0]) + 3 * _KINDS.index((encoding, signal))]
 

@@ -34,9 +34,7 @@ def toolchain(*programs: str) -> None:
 
 def built(command: list[str], folder: Path) -> None:
     """Run a build in a folder; its output is the message of the failure."""
-    ended = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=BUILD_S, env=os.environ
-    )
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=BUILD_S, env=os.environ)
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 

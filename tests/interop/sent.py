@@ -56,16 +56,12 @@ class Keeping(SpanExporter):
 def record(provider: TracerProvider) -> None:
     """Spans of every shape: nested, of each kind, with events, links, errors, and values of each type."""
     tracer = provider.get_tracer("interop", "1.2.3", attributes={"scope": "x"})
-    far = SpanContext(
-        0xABC, 0xDEF, is_remote=True, trace_flags=TraceFlags(1), trace_state=TraceState([("a", "b")])
-    )
+    far = SpanContext(0xABC, 0xDEF, is_remote=True, trace_flags=TraceFlags(1), trace_state=TraceState([("a", "b")]))
     for kind in SpanKind:
         with tracer.start_as_current_span(
             f"outer {kind.name} ü", kind=kind, links=[Link(far, {"why": "retry"})]
         ) as outer:
-            outer.set_attributes(
-                {"text": 'ü\n"', "flag": True, "whole": 2**53 + 1, "part": 0.1, "many": ["a", "b"]}
-            )
+            outer.set_attributes({"text": 'ü\n"', "flag": True, "whole": 2**53 + 1, "part": 0.1, "many": ["a", "b"]})
             outer.add_event("first token", {"index": 0}, timestamp=1_700_000_000_123_456_789)
             with tracer.start_as_current_span("inner") as inner:
                 inner.set_status(Status(StatusCode.ERROR, "it broke"))

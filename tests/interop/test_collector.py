@@ -84,9 +84,7 @@ def test_what_the_collector_forwards_is_stored(
 ) -> None:
     """Its OTLP and OTLP/HTTP exporters are satisfied, with each compression that both know."""
     ports = {"grpc_port": receiver.ports.grpc_port, "http_port": receiver.ports.http_port}
-    with collector(
-        collector_program, tmp_path, exporters=exporters, compression=compression, **ports
-    ) as port:
+    with collector(collector_program, tmp_path, exporters=exporters, compression=compression, **ports) as port:
         keeping = send_through(port)
     assert_all_stored(receiver.store.database, keeping.spans)
 

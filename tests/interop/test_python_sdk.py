@@ -33,9 +33,7 @@ def grpc_url(receiver: Receiver) -> str:
 SPAN_EXPORTERS: dict[str, Callable[[Receiver], SpanExporter]] = {
     "grpc": lambda receiver: GrpcSpanExporter(endpoint=grpc_url(receiver), insecure=True),
     "http protobuf": lambda receiver: HttpSpanExporter(endpoint=http_url(receiver)),
-    "http protobuf gzip": lambda receiver: HttpSpanExporter(
-        endpoint=http_url(receiver), compression=Compression.Gzip
-    ),
+    "http protobuf gzip": lambda receiver: HttpSpanExporter(endpoint=http_url(receiver), compression=Compression.Gzip),
     "http protobuf deflate": lambda receiver: HttpSpanExporter(
         endpoint=http_url(receiver), compression=Compression.Deflate
     ),
@@ -86,9 +84,7 @@ def test_metrics_arrive(receiver: Receiver, exporter: Callable[[Receiver], Metri
         ("load", None, "gauge", None, None, None, None, 0.1),
         ("served", "{request}", "sum", "CUMULATIVE", True, {"model": "a"}, 2**53 + 1, None),
     ]
-    histogram = database.sql(
-        "SELECT count, sum, min, max, explicit_bounds, bucket_counts FROM metric_histograms"
-    )
+    histogram = database.sql("SELECT count, sum, min, max, explicit_bounds, bucket_counts FROM metric_histograms")
     assert histogram.rows() == [(1, 1.5, 1.5, 1.5, [1.0, 2.0], [0, 1, 0])]
 
 
@@ -100,9 +96,7 @@ def test_logs_arrive(receiver: Receiver) -> None:
     from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 
     provider = LoggerProvider(resource=RESOURCE)
-    provider.add_log_record_processor(
-        SimpleLogRecordProcessor(OTLPLogExporter(endpoint=http_url(receiver, "logs")))
-    )
+    provider.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter(endpoint=http_url(receiver, "logs"))))
     provider.get_logger("interop").emit(
         LogRecord(
             timestamp=5,

@@ -45,9 +45,7 @@ def test_what_the_agent_forwards_is_stored(receiver: Receiver, protocol: str, co
     is_grpc = protocol == "grpc"
     port = receiver.ports.grpc_port if is_grpc else receiver.ports.http_port
     options = ["--otlp-exporter-endpoint", f"http://127.0.0.1:{port}", "--otlp-exporter-protocol", protocol]
-    with agent(
-        *options, "--otlp-exporter-compression", compression, "--batch-timeout", "200ms"
-    ) as agent_port:
+    with agent(*options, "--otlp-exporter-compression", compression, "--batch-timeout", "200ms") as agent_port:
         keeping = send_through(agent_port)
         wait_for_spans(receiver.store.database, len(keeping.spans))
     assert_all_stored(receiver.store.database, keeping.spans)

@@ -11,12 +11,13 @@ import pytest
 
 from tests.unit.analysis.rows import Request, write_units
 from tracekit import queries
-from tracekit.analysis.measured import create_stage_rows, create_table, rows, select_units
+from tracekit.analysis import Selection
 from tracekit.store import Database
 
 NAMES = [name for topic in ("tail", "quality", "stragglers") for name in queries.names(topic)]
 VALUES: dict[str, object] = {
-    "metric": "ttft", "outcome": "ok", "class_limit": 2, "stages": ["eng.queue"], "limit": 1,
+    "metric": "ttft", "unit_kind": "request", "depends_on": ["input_tokens"], "windows": None, "outcome": "ok",
+    "class_limit": 2, "rare_share": 0.5, "stages": ["eng.queue"], "limit": 1,
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
     "jobs": ["job"], "minimum_count": 8, "spread_share": 0.1,
@@ -24,21 +25,22 @@ VALUES: dict[str, object] = {
 
 
 @pytest.fixture
-def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A cursor with the temporary relations of a tail question over three requests."""
+def selection() -> Iterator[Selection]:
+    """A selection with the temporary relations of a tail question over three requests."""
     units = [
         Request([("ttft", "eng.queue", 10), ("ttft", "eng.prefill", 5)], attributes={"tenant": "a"}),
         Request([("ttft", "eng.queue", 20), ("decode", "eng.decode", 40)], attributes={"tenant": "b"}, start_ns=8),
         Request([("ttft", "eng.queue", 30)], outcome="failed"),
     ]
-    with Database.open(None) as database:
-        opened = write_units(database, units).cursor()
-        select_units(opened, "ttft", where=None, baseline="model = 'm'", outcome="ok")
+    with (
+        Database.open(None) as database,
+        Selection(write_units(database, units), "ttft", baseline="model = 'm'") as opened,
+    ):
         members = {"unit_id": [0, 1], "band": [1, 0], "bin": [0, 1023], "class_id": [1, 1]}
-        create_stage_rows(opened, "ttft", pl.DataFrame(members))
-        create_table(opened, "tail_attributes", "tail/attribute_rows", {"rest_band": 1, "block_count": 8})
+        opened.register("tail_members", pl.DataFrame(members))
+        opened.create_table("tail_stage_rows", "tail/stage_rows", windows=["ttft"])
+        opened.create_table("tail_attributes", "tail/attribute_rows", rest_band=1, block_count=8)
         yield opened
-        opened.close()
 
 
 def _documented(text: str, title: str) -> list[str]:
@@ -49,19 +51,19 @@ def _documented(text: str, title: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_headers_name_the_parameters_and_columns_of_the_statement(cursor: duckdb.DuckDBPyConnection, name: str) -> None:
+def test_headers_name_the_parameters_and_columns_of_the_statement(selection: Selection, name: str) -> None:
     """What a header says is what DuckDB sees."""
     text = queries.text(name)
     parameters = sorted(duckdb.extract_statements(text)[0].named_parameters)
-    relation = cursor.sql(text, params={name: VALUES[name] for name in parameters} or None)
+    found = selection.rows(name, **{parameter: VALUES[parameter] for parameter in parameters})
     assert sorted(_documented(text, "Parameters")) == parameters
-    assert _documented(text, "Columns") == relation.columns
+    assert _documented(text, "Columns") == found.columns
 
 
-def test_units_carry_their_metric_and_why_they_are_left_out(cursor: duckdb.DuckDBPyConnection) -> None:
+def test_units_carry_their_metric_and_why_they_are_left_out(selection: Selection) -> None:
     """Both sides hold all requests; the failed one does not enter; prompts are classed by powers of two."""
     columns = "side, unit_id, value_ns, input_bucket, output_bucket, left_out"
-    found = cursor.execute(f"SELECT {columns} FROM tail_units ORDER BY side, unit_id").fetchall()
+    found = selection.sql(f"SELECT {columns} FROM tail_units ORDER BY side, unit_id").rows()
     assert found[:3] == [
         (0, 0, 15, 3, -1, None),
         (0, 1, 20, 3, -1, None),
@@ -70,15 +72,15 @@ def test_units_carry_their_metric_and_why_they_are_left_out(cursor: duckdb.DuckD
     assert [row[0] for row in found] == [0, 0, 0, 1, 1, 1]
 
 
-def test_stage_rows_keep_to_the_window_of_the_metric(cursor: duckdb.DuckDBPyConnection) -> None:
+def test_stage_rows_keep_to_the_window_of_the_metric(selection: Selection) -> None:
     """Decode has no part in the time to the first token, and other units have no rows."""
-    found = cursor.execute("SELECT unit_id, stage, self_ns FROM tail_stage_rows ORDER BY ALL").fetchall()
+    found = selection.sql("SELECT unit_id, stage, self_ns FROM tail_stage_rows ORDER BY ALL").rows()
     assert found == [(0, "eng.prefill", 5), (0, "eng.queue", 10), (1, "eng.queue", 20)]
 
 
-def test_rare_classes_share_one_number(database_of_classes: duckdb.DuckDBPyConnection) -> None:
+def test_rare_classes_share_one_number(three_models: Selection) -> None:
     """With room for two classes the third is class 0."""
-    found = rows(database_of_classes, "tail/classes", {"class_limit": 2})
+    found = three_models.rows("tail/classes", class_limit=2)
     assert found.select("population", "class_id").rows() == [
         ("gateway POST a", 1),
         ("gateway POST b", 2),
@@ -87,17 +89,15 @@ def test_rare_classes_share_one_number(database_of_classes: duckdb.DuckDBPyConne
 
 
 @pytest.fixture
-def database_of_classes() -> Iterator[duckdb.DuckDBPyConnection]:
+def three_models() -> Iterator[Selection]:
     """Three models with three, two and one requests."""
     models = ["a", "a", "a", "b", "b", "c"]
-    with Database.open(None) as database:
-        opened = write_units(database, [Request([("ttft", "x", 1)], model=model) for model in models]).cursor()
-        select_units(opened, "ttft", where=None, baseline=None, outcome="ok")
+    units = [Request([("ttft", "x", 1)], model=model) for model in models]
+    with Database.open(None) as database, Selection(write_units(database, units), "ttft") as opened:
         yield opened
-        opened.close()
 
 
-def test_every_stage_has_an_owner(cursor: duckdb.DuckDBPyConnection) -> None:
+def test_every_stage_has_an_owner(selection: Selection) -> None:
     """Of the taxonomy, of an edge, of a service's own operation, and of parts that cannot be told apart."""
     stages = [
         "eng.queue",
@@ -106,7 +106,7 @@ def test_every_stage_has_an_owner(cursor: duckdb.DuckDBPyConnection) -> None:
         "unsplit(eng.queue|out.stream)",
         "unsplit(step.compute|step.slow_compute)",
     ]
-    found = rows(cursor, "tail/stage_owners", {"stages": stages})
+    found = selection.rows("tail/stage_owners", stages=stages)
     assert dict(found.select("stage", "owner").iter_rows()) == {
         "eng.queue": "platform",
         "edge:a->b": "platform",
@@ -116,13 +116,13 @@ def test_every_stage_has_an_owner(cursor: duckdb.DuckDBPyConnection) -> None:
     }
 
 
-def test_exemplars_have_the_most_time_in_the_stage(cursor: duckdb.DuckDBPyConnection) -> None:
+def test_exemplars_have_the_most_time_in_the_stage(selection: Selection) -> None:
     """Only units of the tail, with the time they spent in the stage."""
-    found = rows(cursor, "tail/exemplars", {"limit": 1})
+    found = selection.rows("tail/exemplars", limit=1)
     assert found.select("stage", "unit_id", "value_ns", "self_ns").rows() == [("eng.queue", 1, 20, 20)]
 
 
-def test_attribute_values_are_counted_in_tail_and_rest(cursor: duckdb.DuckDBPyConnection) -> None:
+def test_attribute_values_are_counted_in_tail_and_rest(selection: Selection) -> None:
     """The last slice of time is the last block."""
-    found = rows(cursor, "tail/difference_attribute", {"attribute": "tenant"})
+    found = selection.rows("tail/difference_attribute", attribute="tenant")
     assert found.rows() == [("tenant", "a", 0, 0, 1), ("tenant", "b", 7, 1, 0)]

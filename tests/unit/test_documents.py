@@ -21,7 +21,8 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 def documents() -> list[str]:
-    return ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
+    pages = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
+    return ["README.md", "CONTRIBUTING.md", *pages]
 
 
 @pytest.mark.parametrize("document", documents())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,28 +12,34 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 # What each part may import from tracekit, beside itself.
-FOUNDATION = {"errors", "kernels", "queries", "schema"}
+FOUNDATION = {"errors", "kernels", "queries", "schema", "stopping"}
 ALLOWED = {
     "errors": set(),
+    "stopping": set(),
     "kernels": set(),
     "queries": set(),
-    "schema": {"errors", "queries"},
-    "otlp": FOUNDATION,
-    "importers": FOUNDATION,
-    "store": FOUNDATION | {"otlp"},
-    "ingest": FOUNDATION | {"otlp", "importers", "store"},
+    "schema": {"errors"},
+    "records": FOUNDATION,
+    "otlp": FOUNDATION | {"records"},
+    "importers": FOUNDATION | {"records"},
+    "store": FOUNDATION | {"records"},
+    "ingest": FOUNDATION | {"records", "otlp", "importers", "store"},
     "partition": FOUNDATION,
     "stages": FOUNDATION | {"store", "partition"},
-    "receiver": FOUNDATION | {"otlp", "store", "ingest", "stages"},
-    "analysis": FOUNDATION | {"otlp", "store", "partition", "stages"},
-    "charts": FOUNDATION | {"analysis"},
+    "receiver": FOUNDATION | {"records", "otlp", "store", "ingest", "stages"},
+    "analysis": FOUNDATION | {"records", "store", "partition", "stages"},
+    "wording": FOUNDATION | {"records", "analysis"},
+    "charts": FOUNDATION | {"analysis", "wording"},
     "output": FOUNDATION,
-    "report": FOUNDATION | {"output", "store", "stages", "analysis", "ingest"},
+    "report": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest"},
     "remote": FOUNDATION,
-    "api": FOUNDATION | {"output", "store", "stages", "analysis", "ingest", "report", "remote"},
+    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "report", "api", "store", "receiver", "serving"},
+    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving"},
 }
+
+# Modules that outsiders may name beside their room: code that numba compiles into other code.
+DOORS = {"kernels.hash_table", "kernels.unaligned", "records.attribute_keys"}
 
 
 def imported_names(path: Path) -> set[str]:
@@ -64,7 +72,7 @@ def part_of(path: Path) -> str:
 
 @pytest.mark.parametrize("part", sorted(ALLOWED))
 def test_a_part_imports_only_the_layers_below_it(part: str) -> None:
-    """`errors, schema` ◀ `otlp, store` ◀ `stages` ◀ `analysis` ◀ `report, charts` ◀ `cli`."""
+    """`errors, schema` ◀ `records` ◀ `otlp, importers, store` ◀ `stages` ◀ `analysis` ◀ `wording, report` ◀ `cli`."""
     offending = {
         f"{path.relative_to(ROOT)}: {reached}"
         for path in (ROOT / "tracekit").rglob("*.py")
@@ -74,6 +82,37 @@ def test_a_part_imports_only_the_layers_below_it(part: str) -> None:
     assert not offending
 
 
+def public_names(room: str) -> set[str]:
+    """What a room's `__init__` offers, read from its `__all__` without importing it."""
+    tree = ast.parse((ROOT / "tracekit" / room / "__init__.py").read_text(encoding="utf-8"))
+    listed = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets)
+    ]
+    return set(listed[0]) if listed else set()
+
+
+def rooms() -> set[str]:
+    return {path.parent.name for path in (ROOT / "tracekit").glob("*/__init__.py")} - {"_bundled"}
+
+
+def test_rooms_are_entered_by_their_front_door() -> None:
+    """From another room comes only what its `__init__` lists, so that a room can be rearranged inside."""
+    offered = {room: public_names(room) for room in rooms()}
+    deep = {
+        f"{part_of(path)}: {name}"
+        for path in (ROOT / "tracekit").rglob("*.py")
+        for name in imported_names(path)
+        if name.startswith("tracekit.")
+        for head, *inner in [name.split(".")[1:]]
+        if head in offered and head != part_of(path)
+        if inner and (len(inner) > 1 or inner[0] not in offered[head])
+        if ".".join((head, inner[0])) not in DOORS
+    }
+    assert not deep
+
+
 def test_every_part_has_a_layer() -> None:
     """A new module must say where it stands."""
     parts = {part_of(path) for path in (ROOT / "tracekit").rglob("*.py")}
@@ -81,11 +120,11 @@ def test_every_part_has_a_layer() -> None:
 
 
 def test_the_app_uses_the_public_api_only() -> None:
-    """Pages see `import tracekit` and its charts, nothing behind them."""
+    """Pages see `import tracekit`, its charts, its words and its vocabulary, nothing behind them."""
     offending = {
         f"{path.relative_to(ROOT)}: {reached}"
         for path in (ROOT / "app").rglob("*.py")
-        for reached in parts_reached(path) - {"api", "charts"}
+        for reached in parts_reached(path) - {"api", "charts", "wording", "schema"}
     }
     assert not offending
 
@@ -98,3 +137,19 @@ def test_generators_never_use_the_analysis() -> None:
         for reached in parts_reached(path) - {"errors"}
     }
     assert not offending
+
+
+LIGHT = ["tracekit.records", "tracekit.otlp", "tracekit.importers", "tracekit.store", "tracekit.ingest"]
+HEAVY = ["numba", "llvmlite", "pandas", "google.protobuf", "tracekit.otlp.wire", "tracekit.otlp.tables"]
+
+
+def test_importing_the_rooms_of_records_loads_no_compiler_and_no_decoder() -> None:
+    """A command that only asks waits for neither."""
+    # The package's own `__init__` is no part of this.
+    script = (
+        "import sys, types; sys.modules['tracekit'] = package = types.ModuleType('tracekit')\n"
+        f"package.__path__ = [{str(ROOT / 'tracekit')!r}]\n"
+        f"import {', '.join(LIGHT)}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

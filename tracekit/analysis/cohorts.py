@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 import polars as pl
 
 from tracekit.analysis import blocks
 from tracekit.analysis.influence import BandSums
-from tracekit.analysis.measured import Band, MeasuredUnits, Metric, band, create_stage_rows, rows
+from tracekit.analysis.measured import Band, MeasuredUnits, band
 from tracekit.analysis.rounding import rounded_quotient
 from tracekit.errors import InsufficientDataError
 
 TAIL, REFERENCE = 0, 1
 """Numbers of the two cohorts that are compared; further cohorts only lend their means."""
-
-BODY = (0.4, 0.6)
-"""The baseline without a selection of its own: the middle fifth of the same units."""
 
 _EDGE_SHARE = 0.25
 _EDGE_LIMIT = 0.02
@@ -40,6 +36,11 @@ class Cohort:
     def count(self) -> int:
         """Number of units in the cohort."""
         return len(self.positions)
+
+    @property
+    def unit_ids(self) -> np.ndarray:
+        """Ids of its units, as wide as the store has them."""
+        return self.units.unit_id[self.positions]
 
     @property
     def value_sum_ns(self) -> int:
@@ -89,14 +90,12 @@ def edge_cohorts(cohort: Cohort) -> list[Cohort]:
     return [_edge(cohort.units, chosen.lower, reach), _edge(cohort.units, chosen.upper, reach)]
 
 
-def stage_sums(cursor: duckdb.DuckDBPyConnection, metric: Metric, cohorts: list[Cohort]) -> StageSums:
-    """Time of each stage in each cohort; leaves `tail_members` and `tail_stage_rows` on the cursor.
+def stage_sums(frame: pl.DataFrame, cohorts: list[Cohort]) -> StageSums:
+    """Time of each stage in each cohort, from rows of `tail/block_sums.sql`.
 
     Raises `InsufficientDataError` where the stages of a cohort do not sum to its metric exactly: the stored
     units are then not what the spans say, and no answer may be given from them.
     """
-    create_stage_rows(cursor, metric, _members(cohorts))
-    frame = rows(cursor, "tail/block_sums")
     stages = sorted(frame["stage"].unique().to_list())
     parts = [frame.filter(pl.col("band") == number) for number in range(len(cohorts))]
     sums = StageSums(
@@ -141,20 +140,6 @@ def _edge(units: MeasuredUnits, quantile: float, reach: float) -> Cohort:
         return Cohort(units, nobody, nobody, None)
     near = band_cohort(units, lower=max(quantile - reach, 0.0), upper=min(quantile + reach, 1.0))
     return Cohort(units, near.positions, np.zeros(near.count, dtype=np.int64), None)
-
-
-def _members(cohorts: list[Cohort]) -> pl.DataFrame:
-    return pl.concat(
-        pl.DataFrame(
-            {
-                "unit_id": cohort.units.unit_id[cohort.positions].astype(np.uint32),
-                "band": np.full(cohort.count, number, dtype=np.uint8),
-                "bin": cohort.bins.astype(np.uint32),
-                "class_id": cohort.units.class_id[cohort.positions].astype(np.uint16),
-            }
-        )
-        for number, cohort in enumerate(cohorts)
-    )
 
 
 def _dense(part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort) -> np.ndarray:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import duckdb
 import numpy as np
 import polars as pl
 
 from tracekit.analysis import blocks
+from tracekit.analysis.comparison import Comparison
 from tracekit.analysis.judgement import Judgement
-from tracekit.analysis.measured import create_table, rows
 from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, student_quantile, student_two_sided
 
 DIFFERENCE_SCHEMA = {
@@ -33,21 +32,19 @@ VALUE_LIMIT = 50
 _MINIMUM_COUNT = 5
 
 
-def difference_frame(
-    cursor: duckdb.DuckDBPyConnection, judgement: Judgement, *, rest: int
-) -> tuple[pl.DataFrame, list[str]]:
+def difference_frame(comparison: Comparison, judgement: Judgement) -> tuple[pl.DataFrame, list[str]]:
     """Values that are more frequent in the tail (DIFFERENCE_SCHEMA), and the attributes set aside.
 
-    The tail is compared with cohort `rest`. `ratio` is share over share, with a 95 % interval from blocks of
+    The tail is compared with the `rest` of the layout. `ratio` is share over share, with a 95 % interval from blocks of
     time; `adjusted_p` is the false discovery rate (Benjamini-Hochberg over all rows). Both are null where no
     interval can be given, or where fewer than 5 units of the tail and of the rest together have the value.
     """
     block_count = min(judgement.block_counts) if judgement.method == "blocks" else 1
-    parameters = {"rest_band": rest, "block_count": block_count}
-    create_table(cursor, "tail_attributes", "tail/attribute_rows", parameters)
-    chosen, set_aside = _comparable_attributes(cursor)
-    parts = [rows(cursor, f"tail/{name}", parameters) for name in ("difference_columns", "difference_hosts")]
-    parts += [rows(cursor, "tail/difference_attribute", {"attribute": key}) for key in chosen]
+    parameters = {"rest_band": comparison.layout.rest, "block_count": block_count}
+    comparison.create_table("tail_attributes", "tail/attribute_rows", **parameters)
+    chosen, set_aside = _comparable_attributes(comparison)
+    parts = [comparison.rows(f"tail/{name}", **parameters) for name in ("difference_columns", "difference_hosts")]
+    parts += [comparison.rows("tail/difference_attribute", attribute=key) for key in chosen]
     tables = [
         _table(part, block_count) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)
     ]
@@ -55,11 +52,11 @@ def difference_frame(
     return _ranked(found), set_aside
 
 
-def _comparable_attributes(cursor: duckdb.DuckDBPyConnection) -> tuple[list[str], list[str]]:
-    keys = rows(cursor, "tail/attribute_keys")["attribute"].to_list()
+def _comparable_attributes(comparison: Comparison) -> tuple[list[str], list[str]]:
+    keys = comparison.rows("tail/attribute_keys")["attribute"].to_list()
     chosen: list[str] = []
     for key in keys:
-        value_count, nested_count = rows(cursor, "tail/attribute_cardinality", {"attribute": key}).row(0)
+        value_count, nested_count = comparison.rows("tail/attribute_cardinality", attribute=key).row(0)
         if value_count <= VALUE_LIMIT and nested_count == 0 and len(chosen) < ATTRIBUTE_LIMIT:
             chosen.append(key)
     return chosen, [key for key in keys if key not in chosen]

@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.analysis.job_failures_words import incidents_sentence
+from tracekit.analysis.worded import in_words
+from tracekit.schema import JobStage, exchanged, unsplit
 from tracekit.store import Database
 
 MOST_VICTIMS = 256
@@ -24,12 +25,15 @@ INCIDENT_SCHEMA = pl.Schema({
     "cost": pl.Float64(),
 })  # fmt: skip
 _LOSSES = {
-    "job.lost_work": "lost_work_ns", "unsplit(step|job.lost_work)": "lost_work_ns", "job.detect": "detect_ns",
-    "job.recover": "recover_ns",
-}  # fmt: skip
+    JobStage.LOST_WORK: "lost_work_ns",
+    unsplit(JobStage.KEPT_STEPS, JobStage.LOST_WORK): "lost_work_ns",
+    JobStage.DETECT: "detect_ns",
+    JobStage.RECOVER: "recover_ns",
+}
 _NS_PER_HOUR = 3_600_000_000_000
 
 
+@exchanged("job_failures")
 @dataclass(frozen=True)
 class JobFailures:
     """Failures of training jobs: one incident a failed attempt.
@@ -46,7 +50,11 @@ class JobFailures:
     incidents: pl.DataFrame
     victims: pl.DataFrame
     roles: pl.DataFrame
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        """How many failed, what it took, and the dearest; empty for none."""
+        return in_words(self)
 
     def as_list(self) -> list[dict[str, Any]]:
         """The incidents as `tracekit failures --json` prints them."""
@@ -83,7 +91,6 @@ def job_failures(database: Database, *, job: str | None = None, price: float | N
         incidents=incidents,
         victims=database.query("jobs/victims", job=job, most=MOST_VICTIMS),
         roles=database.query("jobs/roles", job=job),
-        summary=incidents_sentence(incidents),
     )
 
 
@@ -107,7 +114,7 @@ def _losses(database: Database, job: str | None) -> pl.DataFrame:
     """Accelerator time lost in each attempt, in a column a leaf and as a whole."""
     losses = database.query("jobs/losses", job=job)
     columns = {
-        name: pl.col("ns").filter(pl.col("leaf").is_in([leaf for leaf, to in _LOSSES.items() if to == name])).sum()
+        name: pl.col("ns").filter(pl.col("leaf").is_in([str(leaf) for leaf, to in _LOSSES.items() if to == name])).sum()
         for name in dict.fromkeys(_LOSSES.values())
     }
     return losses.group_by("job_id", "attempt").agg(lost_ns=pl.col("ns").sum(), **columns)

@@ -7,19 +7,28 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.analysis.job_goodput_words import job_sentence
+from tracekit.analysis.exact import plain_rows
 from tracekit.analysis.peaks import model_flops_utilisation
 from tracekit.analysis.stragglers import StragglersAnswer, stragglers
+from tracekit.analysis.worded import in_words
+from tracekit.schema import JobStage, StepStage, exchanged, unsplit
 from tracekit.store import Database
 
 NS_PER_HOUR = 3_600_000_000_000
-QUEUED = ("job.queue", "unsplit(job.queue|job.gang_wait)", "unsplit(job.queue|job.degraded_idle)")
+QUEUED = (
+    str(JobStage.QUEUE),
+    unsplit(JobStage.QUEUE, JobStage.GANG_WAIT),
+    unsplit(JobStage.QUEUE, JobStage.DEGRADED_IDLE),
+)
 """Leaves without accelerators; what may be without counts as such."""
 
-IDEAL = ("step", "step.compute")
+IDEAL = (str(JobStage.KEPT_STEPS), str(StepStage.COMPUTE))
 """Leaves that count as training at the reference speed: `step` is kept steps whose inside nobody tells."""
 
-FAILED = ("job.lost_work", "job.detect", "job.recover", "unsplit(step|job.lost_work)")
+FAILED = tuple(
+    map(str, (JobStage.LOST_WORK, JobStage.DETECT, JobStage.RECOVER, unsplit(JobStage.KEPT_STEPS, JobStage.LOST_WORK)))
+)
+"""Leaves that belong to whoever owns the cause of their attempt's end."""
 
 LEAVES_SCHEMA = pl.Schema({
     "job_id": pl.String(), "leaf": pl.String(), "ns": pl.Decimal(38, 0), "derived_ns": pl.Decimal(38, 0),
@@ -40,6 +49,7 @@ JOB_SCHEMA = pl.Schema({
 })  # fmt: skip
 
 
+@exchanged("job_goodput")
 @dataclass(frozen=True)
 class JobGoodput:
     """The ledgers of training jobs; accelerator nanoseconds are exact decimals without digits behind the point.
@@ -54,7 +64,6 @@ class JobGoodput:
     scaling: one row a job and world (`world_size`, `step_ns`, `efficiency` against the smallest world of all jobs
         asked about, for the same work a step).
     notes: what was noticed about the records, one row a job and finding.
-    summary: one sentence a job.
     """
 
     jobs: pl.DataFrame
@@ -64,7 +73,11 @@ class JobGoodput:
     scaling: pl.DataFrame
     notes: pl.DataFrame
     price: float | None
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        """One sentence a job, as `tracekit.wording` says it."""
+        return in_words(self)
 
     def as_list(self) -> list[dict[str, Any]]:
         """One object a job, as `tracekit goodput --json` prints it."""
@@ -74,7 +87,7 @@ class JobGoodput:
         mine = pl.col("job_id") == row["job_id"]
         told = {"job": row["job_id"], **{key: value for key, value in row.items() if key != "job_id"}}
         parts = {
-            name: _plain(getattr(self, name).filter(mine).drop("job_id"))
+            name: plain_rows(getattr(self, name).filter(mine).drop("job_id"))
             for name in ("leaves", "lost", "culprits", "scaling", "notes")
         }
         return told | {"total_ns": int(row["total_ns"])} | parts
@@ -103,22 +116,16 @@ def job_goodput(
     jobs = _jobs(database.query("jobs/jobs", job=job), leaves, tokens, price, usage)
     lost = _lost(database, job, ledger, price)
     scaling = _scaling(database.query("jobs/worlds", job=job))
-    sentences = [_sentence(row, leaves, lost) for row in jobs.iter_rows(named=True)]
     return JobGoodput(
         jobs=jobs, leaves=leaves, lost=lost, culprits=culprits, scaling=scaling,
-        notes=database.query("jobs/notes", job=job), price=price, summary="\n".join(sentences),
+        notes=database.query("jobs/notes", job=job), price=price
     )  # fmt: skip
-
-
-def _sentence(job: dict[str, Any], leaves: pl.DataFrame, lost: pl.DataFrame) -> str:
-    mine = pl.col("job_id") == job["job_id"]
-    return job_sentence(job, leaves.filter(mine), lost.filter(mine))
 
 
 def is_step_leaf() -> pl.Expr:
     """Leaves inside kept steps; what no span explains there is one of them."""
     leaf = pl.col("leaf")
-    return (leaf == "step") | leaf.str.starts_with("step.") | leaf.str.starts_with("unsplit(step.") | ~(
+    return (leaf == JobStage.KEPT_STEPS) | leaf.str.starts_with("step.") | leaf.str.starts_with("unsplit(step.") | ~(
         leaf.str.starts_with("job.") | leaf.str.starts_with("unsplit(")
     )  # fmt: skip
 
@@ -156,11 +163,11 @@ def _job(
 ) -> dict[str, Any]:
     total = _sum(leaves)
     queued = _sum(leaves.filter(pl.col("leaf").is_in(QUEUED)))
-    gang = _sum(leaves.filter(pl.col("leaf") == "job.gang_wait"))
+    gang = _sum(leaves.filter(pl.col("leaf") == JobStage.GANG_WAIT))
     kept = _sum(leaves.filter(is_step_leaf()))
     ideal = _sum(leaves.filter(pl.col("leaf").is_in(IDEAL)))
-    told = kept - _sum(leaves.filter(pl.col("leaf") == "step"))
-    run_ns = kept + _sum(leaves.filter(pl.col("leaf") == "job.lost_work"))
+    told = kept - _sum(leaves.filter(pl.col("leaf") == JobStage.KEPT_STEPS))
+    run_ns = kept + _sum(leaves.filter(pl.col("leaf") == JobStage.LOST_WORK))
     sg, rg, pg = _ratio(total - queued, total), _ratio(kept, total - queued), _ratio(ideal, kept)
     per_accelerator = None if not tokens or not run_ns else tokens / (run_ns / 1e9)
     hours = price / NS_PER_HOUR if price is not None else None
@@ -234,9 +241,3 @@ def _scaling(worlds: pl.DataFrame) -> pl.DataFrame:
         return timed.clear().with_columns(efficiency=pl.lit(None, dtype=pl.Float64))
     spent = pl.col("world_size").cast(pl.Float64) * pl.col("step_ns")
     return timed.sort("world_size", "job_id").with_columns(efficiency=spent.first() / spent)
-
-
-def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows with exact decimals as integers."""
-    whole = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Decimal)]
-    return [row | {name: None if row[name] is None else int(row[name]) for name in whole} for row in frame.to_dicts()]

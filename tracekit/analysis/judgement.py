@@ -12,12 +12,7 @@ from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_s
 from tracekit.analysis.influence import influence_sums
 from tracekit.analysis.measured import MeasuredUnits
 from tracekit.analysis.significance import Uncertainty, from_blocks, from_windows
-
-MINIMUM_UNITS = 10
-"""A cohort with fewer units than this gets no interval."""
-
-QUANTILES = (0.99, 0.95, 0.9, 0.5)
-"""What slow means where no quantile was asked for: the first that leaves enough units."""
+from tracekit.schema import MINIMUM_UNITS
 
 Shortage = Literal["too_few_units", "too_few_blocks"]
 

@@ -8,11 +8,12 @@ when its logarithm exceeds three standard errors, sqrt(sum(x^2) / sum(x)^2 of bo
 
 from __future__ import annotations
 
-import duckdb
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.measured import BASELINE, SELECTION, Metric, rows
+from tracekit.analysis.comparison import Comparison
+from tracekit.analysis.measured import BASELINE, SELECTION
+from tracekit.schema import UnitKind
 
 HIGHER_FACTOR = 1.25
 """Less additional work than this is no load rise, however certain it is."""
@@ -28,15 +29,15 @@ LOAD_SCHEMA = {
 }
 
 
-def load_frame(cursor: duckdb.DuckDBPyConnection, metric: Metric) -> pl.DataFrame:
+def load_frame(comparison: Comparison) -> pl.DataFrame:
     """Work that arrived each second on both sides (LOAD_SCHEMA): requests, their input and output tokens.
 
     `is_higher`: more arrived for the selection than chance and `HIGHER_FACTOR` allow. Empty for steps, and
     without a baseline selection; no row for work that one side has none of.
     """
-    if metric == "step":
+    if not comparison.layout.levels or comparison.selection.metric.unit_kind != UnitKind.REQUEST:
         return pl.DataFrame(schema=LOAD_SCHEMA)
-    arrived = rows(cursor, "tail/load")
+    arrived = comparison.rows("tail/load")
     sides = [arrived.filter(pl.col("side") == side, pl.col("amount") > 0) for side in (SELECTION, BASELINE)]
     both = sides[0].join(sides[1], on="work", suffix="_before").sort("work")
     return both.with_columns(

@@ -1,40 +1,21 @@
-"""The units that enter a tail question, as arrays, and the bands of them that are compared."""
+"""The units that enter a question, as arrays, and the bands of them that are compared."""
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
-from typing import Any, Literal
 
-import duckdb
 import numpy as np
-import polars as pl
-
-from tracekit import queries
-from tracekit.analysis.condition import checked_condition
-from tracekit.errors import QueryError
-
-Metric = Literal["ttft", "tpot", "e2e", "step"]
-
-OUTCOMES = ("ok", "failed", "aborted", "rejected", "invalid", "unknown")
-"""How units end."""
 
 SELECTION, BASELINE = 0, 1
 """Sides of a comparison: the selection, and the baseline selection where there is one."""
-
-CLASS_LIMIT = 255
-"""Classes of units that stay apart; rarer ones are one class together, shown as such."""
-
-
-_UNKNOWN_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
 
 
 @dataclass(frozen=True)
 class MeasuredUnits:
     """Units of one side with their metric: parallel arrays, ordered by metric, then unit.
 
-    Times are int64 nanoseconds; unknown token counts are -1.
+    Times are int64 nanoseconds; unknown token counts are -1; ids have the width that the store gives them.
     """
 
     unit_id: np.ndarray
@@ -43,6 +24,13 @@ class MeasuredUnits:
     class_id: np.ndarray
     input_tokens: np.ndarray
     output_tokens: np.ndarray
+
+    @classmethod
+    def of_side(cls, columns: dict[str, np.ndarray], side: int) -> MeasuredUnits:
+        """The units of one side of `columns`: those of `tail/measured_units.sql`."""
+        chosen = np.flatnonzero(columns["side"] == side)
+        order = chosen[np.lexsort((columns["unit_id"][chosen], columns["value_ns"][chosen]))]
+        return cls(**{name: np.asarray(columns[name][order]) for name in cls.__dataclass_fields__})
 
     @property
     def count(self) -> int:
@@ -94,79 +82,10 @@ def quantile_ns(ordered_ns: np.ndarray, quantile: float) -> int:
     return int(ordered_ns[min(max(rank, 1), len(ordered_ns)) - 1])
 
 
-def select_units(
-    cursor: duckdb.DuckDBPyConnection,
-    metric: Metric,
-    *,
-    where: str | None,
-    baseline: str | None,
-    outcome: str,
-) -> list[MeasuredUnits]:
-    """Units of the selection and of the baseline selection (empty for None).
-
-    Leaves the temporary tables `tail_units` and `tail_classes` on the cursor for the statements of
-    `queries/tail`. Raises `QueryError` or `UsageError` where a condition is not one.
-    """
-    _create_selection(cursor, where=where, baseline=baseline)
-    parameters = {"metric": metric, "outcome": outcome}
-    try:
-        create_table(cursor, "tail_units", "tail/units", parameters)
-    except duckdb.Error as error:
-        raise QueryError(f"the units cannot be selected: {error}") from error
-    create_table(cursor, "tail_classes", "tail/classes", {"class_limit": CLASS_LIMIT})
-    columns = cursor.execute(queries.text("tail/measured_units")).fetchnumpy()
-    return [_side(columns, side) for side in (SELECTION, BASELINE)]
-
-
-def create_stage_rows(cursor: duckdb.DuckDBPyConnection, metric: Metric, members: pl.DataFrame) -> None:
-    """Leave the frame `tail_members` and the temporary table `tail_stage_rows` on the cursor.
-
-    `members` has the columns `unit_id`, `band`, `bin` and `class_id`.
-    """
-    cursor.register("tail_members", members)
-    if metric == "tpot":
-        create_table(cursor, "tail_stage_rows", "tail/stage_rows_per_token", {})
-    else:
-        create_table(cursor, "tail_stage_rows", "tail/stage_rows", {"metric": metric})
-
-
-def rows(cursor: duckdb.DuckDBPyConnection, name: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
-    """Rows of `queries/<name>.sql` on the cursor that holds the temporary tables."""
-    relation = cursor.sql(queries.text(name), params=parameters)
-    return pl.DataFrame() if relation is None else relation.pl()
-
-
-def _create_selection(cursor: duckdb.DuckDBPyConnection, *, where: str | None, baseline: str | None) -> None:
-    selection = checked_condition(cursor, where, option="where")
-    parts = [f"SELECT {SELECTION}::UTINYINT AS side, units.* FROM units WHERE {selection}"]
-    if baseline is not None:
-        condition = checked_condition(cursor, baseline, option="baseline")
-        parts.append(f"SELECT {BASELINE}::UTINYINT AS side, units.* FROM units WHERE {condition}")
-    try:
-        cursor.execute(f"CREATE OR REPLACE TEMP VIEW tail_selection AS {' UNION ALL '.join(parts)}")
-    except duckdb.Error as error:
-        hint = _attribute_hint(cursor, str(error))
-        raise QueryError(f"a condition does not fit the view `units`: {error}{hint}") from error
-
-
-def _attribute_hint(cursor: duckdb.DuckDBPyConnection, message: str) -> str:
-    """How to write a column that DuckDB does not know where units have an attribute of its name."""
-    unknown = _UNKNOWN_COLUMN.search(message)
-    if unknown is None:
-        return ""
-    name = unknown[1]
-    found = cursor.execute(queries.text("tail/attribute_exists"), {"attribute": name}).fetchall()[0][0]
-    quoted = name.replace("'", "''")
-    return f"\nUnits have an attribute of this name: write attributes['{quoted}']" if found else ""
-
-
-def create_table(cursor: duckdb.DuckDBPyConnection, name: str, query: str, parameters: dict[str, Any]) -> None:
-    """Leave the rows of `queries/<query>.sql` as the temporary table `name` on the cursor."""
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {queries.text(query)}", parameters or None)
-
-
-def _side(columns: dict[str, np.ndarray], side: int) -> MeasuredUnits:
-    chosen = np.flatnonzero(columns["side"] == side)
-    order = chosen[np.lexsort((columns["unit_id"][chosen], columns["value_ns"][chosen]))]
-    names = ("unit_id", "start_ns", "value_ns", "class_id", "input_tokens", "output_tokens")
-    return MeasuredUnits(**{name: np.asarray(columns[name][order]) for name in names})
+def clock_resolution_ns(sides: list[MeasuredUnits]) -> int:
+    """The largest power of ten, up to a second, that all starts and durations are multiples of."""
+    times = np.concatenate([part for units in sides for part in (units.start_ns, units.value_ns)])
+    resolution = 1
+    while len(times) and resolution < 1_000_000_000 and not (times % (10 * resolution)).any():
+        resolution *= 10
+    return resolution

@@ -2,26 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
-
-from tracekit.analysis.durations import duration_text
-
-
-def is_whole_stage(key: list[str]) -> pl.Expr:
-    """Whether all ranks of the row's pipeline stage are among the rows with the same `key`.
-
-    Never where the stage is the whole job, one rank, or just what runs on one host: then the host, or the
-    rank, is as good an explanation.
-    """
-    stage = [*key, "pipeline_stage"]
-    is_all_slow = pl.len().over(stage) >= pl.col("stage_rank_count")
-    is_part_of_many = pl.col("stage_rank_count").is_between(2, pl.col("rank_count") - 1)
-    is_one_host = (pl.col("host").n_unique().over(stage) == 1) & (
-        pl.col("host_rank_count") == pl.col("stage_rank_count")
-    )
-    return pl.col("pipeline_stage").is_not_null() & is_all_slow & is_part_of_many & ~is_one_host
 
 
 def with_heaviness(stages: pl.DataFrame, *, step_share: float) -> pl.DataFrame:
@@ -31,23 +12,3 @@ def with_heaviness(stages: pl.DataFrame, *, step_share: float) -> pl.DataFrame:
     """
     beyond_ns = pl.col("compute_ns") - pl.col("typical_ns")
     return stages.with_columns(is_heavy=beyond_ns > step_share * pl.col("median_step_ns"))
-
-
-def heavy_stages_text(stages: pl.DataFrame) -> str:
-    """A sentence a heavy stage; empty for none."""
-    is_named = stages["job_id"].n_unique() > 1
-    return " ".join(_sentence(row, named=is_named) for row in stages.filter("is_heavy").iter_rows(named=True))
-
-
-def _sentence(row: dict[str, Any], *, named: bool) -> str:
-    which = f"Pipeline stage {row['pipeline_stage']}" + (f" of job {row['job_id']!r}" if named else "")
-    taken, typical = duration_text(row["compute_ns"]), duration_text(row["typical_ns"])
-    cause = (
-        f"all its {row['rank_count']} ranks alike: the cut of the model, or what the stage was given, is uneven"
-        if row["rank_count"] > 1
-        else "on its one rank: a heavy cut of the model or a slow rank, the spans do not tell which"
-    )
-    return (
-        f"{which} computes {taken} in a typical step where the typical stage takes {typical}, {cause}. "
-        f"Others waited {duration_text(row['waited_ns'])} for it."
-    )

@@ -1,13 +1,16 @@
-"""What the data in a store can bear: every known defect counted, and a verdict."""
+"""How good the data of a store are: defects counted, and a verdict."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import polars as pl
 
-from tracekit.analysis.checks import CLOCK_LIMITS, check_of, message, severity
+from tracekit.analysis.answer import BaseAnswer, question, registered
+from tracekit.analysis.checks import CLOCK_LIMITS, Finding, check_of, severity
+from tracekit.analysis.evidence import Evidence
+from tracekit.schema import QualityVerdict
 from tracekit.store import Database
 
 FUTURE_TOLERANCE_NS = 86_400_000_000_000
@@ -16,31 +19,51 @@ FUTURE_TOLERANCE_NS = 86_400_000_000_000
 PAST_TOLERANCE_NS = 20 * 365 * 86_400_000_000_000
 """A span that ended more than twenty years before its arrival has a wrong clock or a wrong unit."""
 
-QUALITY_SCHEMA = {
+_FINDING_SCHEMA = {
     "check": pl.String,
     "severity": pl.String,
     "count": pl.Int64,
     "total": pl.Int64,
     "share": pl.Float64,
-    "message": pl.String,
-    "look": pl.String,
 }
+QUALITY_SCHEMA = _FINDING_SCHEMA | {"message": pl.String, "look": pl.String}
 
 
+@registered("quality", rows="checks", title="Quality")
 @dataclass(frozen=True)
-class QualityAnswer:
+class QualityAnswer(BaseAnswer):
     """What is in a store that answers have to live with.
 
-    checks: one row a check (`check`, `severity`, `count`, `total`, `share`, `message`, `look`), the worst
-        first; `severity` is ok, note, warning or error; `look` is a statement that shows the findings.
+    findings: one row a check (`check`, `severity`, `count`, `total`, `share`), the worst first; `severity` is ok,
+        note, warning or error.
     verdict: `good` (no warning), `usable` (warnings), `poor` (an error: answers may be wrong or are refused).
-    reasons: messages of the checks that made the verdict. summary: the verdict in a sentence.
+    units: None, all of the store.
     """
 
-    checks: pl.DataFrame
-    verdict: Literal["good", "usable", "poor"]
-    reasons: list[str]
-    summary: str
+    schema: ClassVar = {"checks": QUALITY_SCHEMA}
+
+    findings: pl.DataFrame
+    verdict: QualityVerdict
+    units: None = None
+
+    @property
+    def checks(self) -> pl.DataFrame:
+        """The findings with their `message`, and `look`: a statement that shows them."""
+        judged = [Finding(*row) for row in self.findings.drop("share").iter_rows()]
+        words = pl.Series("message", [finding.message for finding in judged], dtype=pl.String)
+        looks = pl.Series("look", [check_of(finding.check).look for finding in judged], dtype=pl.String)
+        return self.findings.with_columns(words, looks)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Messages of the checks that made the verdict."""
+        return self.evidence.reasons
+
+    @property
+    def evidence(self) -> Evidence:
+        """The verdict with the findings that made it."""
+        named = self.findings.filter(pl.col("severity").is_in(["error", "warning"])).drop("share")
+        return Evidence(self.verdict, tuple(Finding(*row) for row in named.iter_rows()), {})
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values, the frame as a list of rows."""
@@ -52,9 +75,10 @@ class QualityAnswer:
         }
 
 
+@question("quality")
 def quality(database: Database) -> QualityAnswer:
     """Count every known defect of the data in a store and judge whether it can bear answers."""
-    found = pl.concat(
+    counted = pl.concat(
         [
             database.query("quality/unit_checks"),
             database.query(
@@ -68,16 +92,14 @@ def quality(database: Database) -> QualityAnswer:
             database.query("quality/host_clocks", jobs=None, **CLOCK_LIMITS),
         ]
     )
-    checks = pl.DataFrame([_row(*row) for row in found.iter_rows()], schema=QUALITY_SCHEMA)
-    ranked = checks.sort(
+    findings = pl.DataFrame([_row(*row) for row in counted.iter_rows()], schema=_FINDING_SCHEMA)
+    ranked = findings.sort(
         pl.col("severity").replace_strict({"error": 0, "warning": 1, "note": 2, "ok": 3}),
         pl.col("share").fill_null(0),
         "check",
         descending=[False, True, False],
     )
-    reasons = ranked.filter(pl.col("severity").is_in(["error", "warning"]))["message"].to_list()
-    verdict = _verdict(ranked["severity"].to_list())
-    return QualityAnswer(ranked, verdict, reasons, _summary(verdict, reasons))
+    return QualityAnswer(ranked, _verdict(ranked["severity"].to_list()))
 
 
 def _row(name: str, count: int, total: int) -> dict[str, object]:
@@ -87,18 +109,10 @@ def _row(name: str, count: int, total: int) -> dict[str, object]:
         "count": count,
         "total": total,
         "share": count / total if total else None,
-        "message": message(name, count, total),
-        "look": check_of(name).look,
     }
 
 
-def _verdict(severities: list[str]) -> Literal["good", "usable", "poor"]:
+def _verdict(severities: list[str]) -> QualityVerdict:
     if "error" in severities:
         return "poor"
     return "usable" if "warning" in severities else "good"
-
-
-def _summary(verdict: str, reasons: list[str]) -> str:
-    if not reasons:
-        return "The data are good: nothing was found that answers have to live with."
-    return f"The data are {verdict}: " + "; ".join(reasons) + "."

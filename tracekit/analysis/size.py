@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis.cohorts import Cohort
-from tracekit.analysis.measured import Metric
+from tracekit.analysis.comparison import Comparison
+from tracekit.schema import Window
 
 SIZE_SCHEMA = {
     "unit_window": pl.String,
@@ -28,26 +29,30 @@ SIZE_SCHEMA = {
     "per_token_ns": pl.Int64,
 }
 
-_TOKENS = {"ttft": "input_tokens", "decode": "output_tokens"}
+_TOKENS = {Window.TTFT: "input_tokens", Window.DECODE: "output_tokens"}
 
 
-def size_frame(metric: Metric, operations: pl.DataFrame, tail: Cohort, baseline: Cohort) -> pl.DataFrame:
+def size_frame(comparison: Comparison, operations: pl.DataFrame) -> pl.DataFrame:
     """One row a window (SIZE_SCHEMA); `size_ns + per_token_ns = excess_ns`.
 
     Prompt tokens stand for the work before the first token, generated tokens for the work after it. A window
     without such a count, or with a unit whose count is unknown, has nulls. Empty for tpot and step.
     """
-    if metric not in ("ttft", "e2e"):
+    metric = comparison.selection.metric
+    if not metric.depends_on or metric.is_per_token:
         return pl.DataFrame(schema=SIZE_SCHEMA)
     windows = operations.group_by("unit_window", maintain_order=True).agg(
         pl.col("tail_mean_ns", "baseline_mean_ns", "excess_ns").sum()
     )
-    rows = [_row(window, tail, baseline) for window in windows.sort("unit_window").iter_rows(named=True)]
+    rows = [
+        _row(window, comparison.tail, comparison.reference)
+        for window in windows.sort("unit_window").iter_rows(named=True)
+    ]
     return pl.DataFrame(rows, schema=SIZE_SCHEMA)
 
 
 def _row(window: dict[str, int | str], tail: Cohort, baseline: Cohort) -> dict[str, object]:
-    tokens = _TOKENS.get(str(window["unit_window"]))
+    tokens = _TOKENS.get(Window(str(window["unit_window"])))
     row: dict[str, object] = {"unit_window": window["unit_window"], "excess_ns": window["excess_ns"]}
     tail_count, baseline_count = _mean_tokens(tail, tokens), _mean_tokens(baseline, tokens)
     if tail_count is None or baseline_count is None:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
 import numpy as np
 import polars as pl
 
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums
+from tracekit.analysis.comparison import Comparison
 from tracekit.analysis.judgement import Judgement
-from tracekit.analysis.measured import CLASS_LIMIT, Metric, rows
 from tracekit.analysis.mix import CohortSums, MixSplit, mix_split
 from tracekit.analysis.rounding import apportioned, rounded_parts
+from tracekit.analysis.selection import CLASS_LIMIT
+from tracekit.schema import UNATTRIBUTED, StepStage, UnitKind
 
 STAGE_SCHEMA = {
     "stage": pl.String,
@@ -75,21 +76,16 @@ LEVEL_SCHEMA = {
     "share": pl.Float64,
 }
 
-WAITING_STAGE = "step.straggler_wait"
 
-
-def class_cohorts(
-    cursor: duckdb.DuckDBPyConnection, sums: StageSums, cohorts: list[Cohort]
-) -> tuple[CohortSums, CohortSums]:
+def class_cohorts(comparison: Comparison) -> tuple[CohortSums, CohortSums]:
     """The tail and the baseline by class and stage."""
-    frame = rows(cursor, "tail/class_sums")
-    return _by_class(frame, sums.stages, cohorts, TAIL), _by_class(frame, sums.stages, cohorts, REFERENCE)
+    frame = comparison.rows("tail/class_sums")
+    stages, cohorts = comparison.sums.stages, comparison.layout.cohorts
+    return _by_class(frame, stages, cohorts, TAIL), _by_class(frame, stages, cohorts, REFERENCE)
 
 
 def stage_frame(
-    cursor: duckdb.DuckDBPyConnection,
-    sums: StageSums,
-    cohorts: list[Cohort],
+    comparison: Comparison,
     judgement: Judgement,
     by_class: tuple[CohortSums, CohortSums],
     *,
@@ -99,11 +95,12 @@ def stage_frame(
 
     `floor_ns`: no smaller excess is called significant.
     """
+    sums, cohorts = comparison.sums, comparison.layout.cohorts
     tail = rounded_parts(_totals(sums, TAIL), cohorts[TAIL].count)
     baseline = rounded_parts(_totals(sums, REFERENCE), cohorts[REFERENCE].count)
     excess = np.array(tail, dtype=np.int64) - np.array(baseline, dtype=np.int64)
     mix = mix_split(*by_class, excess)
-    owners = rows(cursor, "tail/stage_owners", {"stages": sums.stages})
+    owners = comparison.rows("tail/stage_owners", stages=sums.stages)
     alternative = _alternative_excess(sums, cohorts)
     columns = {
         "stage": sums.stages,
@@ -127,9 +124,9 @@ def stage_frame(
     return frame.sort("excess_ns", "stage", descending=[True, False]), mix
 
 
-def operation_frame(cursor: duckdb.DuckDBPyConnection, stages: pl.DataFrame) -> pl.DataFrame:
+def operation_frame(comparison: Comparison, stages: pl.DataFrame) -> pl.DataFrame:
     """One row a stage, window and operation (OPERATION_SCHEMA); the rows of a stage sum to it."""
-    sums = rows(cursor, "tail/operation_sums")
+    sums = comparison.rows("tail/operation_sums")
     parts = [
         _apportioned_rows(part, stage_row)
         for (stage,), part in sums.group_by(["stage"], maintain_order=True)
@@ -138,35 +135,32 @@ def operation_frame(cursor: duckdb.DuckDBPyConnection, stages: pl.DataFrame) -> 
     return _ordered(parts, OPERATION_SCHEMA)
 
 
-def cause_frame(
-    cursor: duckdb.DuckDBPyConnection, stages: pl.DataFrame, sums: StageSums, metric: Metric
-) -> pl.DataFrame:
+def cause_frame(comparison: Comparison, stages: pl.DataFrame) -> pl.DataFrame:
     """Who was waited for and what it was doing (CAUSE_SCHEMA); the rows sum to the waiting stage.
 
     Waiting that was charged to nobody is a row without a rank. Empty for requests.
     """
-    if metric != "step" or WAITING_STAGE not in sums.stages:
+    sums, waiting = comparison.sums, StepStage.STRAGGLER_WAIT
+    if comparison.selection.metric.unit_kind != UnitKind.STEP or waiting not in sums.stages:
         return pl.DataFrame(schema=CAUSE_SCHEMA)
-    waits = rows(cursor, "tail/cause_sums").cast({"culprit_rank": pl.Int64})
-    number = sums.stages.index(WAITING_STAGE)
+    waits = comparison.rows("tail/cause_sums").cast({"culprit_rank": pl.Int64})
+    number = sums.stages.index(waiting)
     left = [
         int(sums.total_ns(band)[number] - waits[column].sum()) for band, column in enumerate(("tail_ns", "baseline_ns"))
     ]
     if any(left):
-        nobody = pl.DataFrame([[None, "unattributed", "", *left]], schema=waits.schema, orient="row")
+        nobody = pl.DataFrame([[None, UNATTRIBUTED, "", *left]], schema=waits.schema, orient="row")
         waits = pl.concat([waits, nobody])
-    stage_row = stages.row(by_predicate=pl.col("stage") == WAITING_STAGE, named=True)
+    stage_row = stages.row(by_predicate=pl.col("stage") == waiting, named=True)
     return _ordered([_apportioned_rows(waits, stage_row)], CAUSE_SCHEMA)
 
 
-def class_frame(
-    cursor: duckdb.DuckDBPyConnection, by_class: tuple[CohortSums, CohortSums], mix: MixSplit
-) -> pl.DataFrame:
+def class_frame(comparison: Comparison, by_class: tuple[CohortSums, CohortSums], mix: MixSplit) -> pl.DataFrame:
     """One row a class of units (CLASS_SCHEMA); `mix_ns` and `rate_ns` together sum to the excess."""
     tail, baseline = by_class[TAIL].unit_counts, by_class[REFERENCE].unit_counts
     frame = pl.DataFrame(
         {
-            "class": _class_labels(cursor),
+            "class": _class_labels(comparison),
             "presence": np.where(tail == 0, "baseline only", np.where(baseline == 0, "tail only", "both")),
             "tail_count": tail,
             "baseline_count": baseline,
@@ -181,11 +175,12 @@ def class_frame(
     return occurring.sort("tail_count", "class", descending=[True, False])
 
 
-def level_frame(sums: StageSums, cohorts: list[Cohort], levels: dict[str, tuple[int, int]]) -> pl.DataFrame:
+def level_frame(comparison: Comparison) -> pl.DataFrame:
     """The same split at other levels of the metric (LEVEL_SCHEMA), rows of a level sum to its excess.
 
-    `levels` names pairs of cohort numbers: of the selection and of the baseline.
+    Empty without a baseline selection.
     """
+    sums, cohorts = comparison.sums, comparison.layout.cohorts
     parts = [
         pl.DataFrame(
             {
@@ -198,7 +193,7 @@ def level_frame(sums: StageSums, cohorts: list[Cohort], levels: dict[str, tuple[
         .with_columns(excess_ns=pl.col("selection_mean_ns") - pl.col("baseline_mean_ns"))
         .with_columns(share=pl.col("excess_ns") / _nonzero(pl.col("excess_ns").sum()))
         .sort("excess_ns", "stage", descending=[True, False])
-        for level, (selection, baseline) in levels.items()
+        for level, (selection, baseline) in comparison.layout.levels.items()
     ]
     return pl.concat([pl.DataFrame(schema=LEVEL_SCHEMA), *parts])
 
@@ -273,8 +268,8 @@ def _ordered(parts: Sequence[pl.DataFrame], schema: dict[str, type[pl.DataType]]
     return frame.sort("excess_ns", *list(schema)[:3], descending=[True, False, False, False])
 
 
-def _class_labels(cursor: duckdb.DuckDBPyConnection) -> list[str]:
-    frame = cursor.sql("SELECT * FROM tail_classes WHERE class_id > 0").pl()
+def _class_labels(comparison: Comparison) -> list[str]:
+    frame = comparison.rows("tail/named_classes")
     labels = ["all rarer classes"] + [""] * CLASS_LIMIT
     for row in frame.iter_rows(named=True):
         parts = [

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar
 
 import polars as pl
 
-from tracekit.analysis.durations import duration_text
+from tracekit.analysis.answer import UNITS_SCHEMA, BaseAnswer, question, registered
+from tracekit.analysis.culprits import charged, culprits, excess_by_operation, spread, with_operations
 from tracekit.analysis.evidence import Evidence, evidence
-from tracekit.analysis.measured import rows, select_units
-from tracekit.analysis.pipeline import heavy_stages_text, is_whole_stage, with_heaviness
-from tracekit.analysis.rounding import apportioned
+from tracekit.analysis.pipeline import with_heaviness
+from tracekit.analysis.selection import Selection
+from tracekit.analysis.slow_ranks import slow_times
+from tracekit.schema import StragglersVerdict
 from tracekit.store import Database
 
-SPREADS = 6.0
-"""A rank's own time is slow when it is this many robust standard deviations above its reference, and ..."""
-
 STEP_SHARE = 0.10
-"""... this share of the median step time above it, and ..."""
-
-LOST_SHARE = 0.01
-"""... its slow steps, or those of its host, together lost this share of the job's time. Less is not named."""
+"""A pipeline stage is heavy that computes this share of the median step longer than the typical stage."""
 
 MINIMUM_STEPS = 8
 """Fewer steps give no reference to call anything slow."""
 
-CLEAR_SHARE = 2 / 3
-"""A rank that was waited for by more than this share of all waiting is told, slow itself or not."""
+CLEAR_SHARE = 0.25
+"""A rank that was waited for by more than this share of all waiting, and by more than twice what falls to each rank, is
+told, slow itself or not, if ...
+"""
 
-_STEP_GAP = 2
-_NAMED_CULPRITS = 3
+TOLD_SHARE = 0.02
+"""... the others lost this share of all time by it."""
 
 CULPRIT_SCHEMA = {
     "job_id": pl.String,
     "attempt": pl.Int64,
+    "place": pl.String,
     "rank": pl.Int64,
     "pipeline_stage": pl.Int64,
     "stage": pl.String,
@@ -49,18 +47,66 @@ CULPRIT_SCHEMA = {
     "share": pl.Float64,
 }
 
-Verdict = Literal["stragglers", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"]
+SPREAD_SCHEMA = {
+    "job_id": pl.String,
+    "stage": pl.String,
+    "operation": pl.String,
+    "ranks": pl.Int64,
+    "steps": pl.Int64,
+    "own_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+    "lost_ns": pl.Int64,
+    "share": pl.Float64,
+}
+RANK_SCHEMA = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "step": pl.Int64,
+    "rank": pl.Int64,
+    "role": pl.String,
+    "host": pl.String,
+    "step_ns": pl.Int64,
+}
+HELD_UP_SCHEMA = {"job_id": pl.String, "attempt": pl.Int64, "step": pl.Int64, "rank": pl.Int64, "waited_ns": pl.Int64}
+PIPELINE_SCHEMA = {
+    "job_id": pl.String,
+    "pipeline_stage": pl.Int64,
+    "rank_count": pl.Int64,
+    "compute_ns": pl.Int64,
+    "typical_ns": pl.Int64,
+    "median_step_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+    "is_heavy": pl.Boolean,
+}
+JOB_SCHEMA = {
+    "job_id": pl.String,
+    "attempt_count": pl.Int64,
+    "rank_count": pl.Int64,
+    "step_count": pl.Int64,
+    "warm_up_count": pl.Int64,
+    "failed_count": pl.Int64,
+    "median_step_ns": pl.Int64,
+    "mean_step_ns": pl.Int64,
+    "wall_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+}
+WAITED_FOR_SCHEMA = pl.Schema({"job_id": pl.String, "rank": pl.Int64, "waited_ns": pl.Int64})
 
 
+@registered("stragglers", rows="culprits", title="Which rank made the others wait?")
 @dataclass(frozen=True)
-class StragglersAnswer:
+class StragglersAnswer(BaseAnswer):
     """Who was slow, and what it cost. Times are integer nanoseconds of accelerators, shares of `wall_ns`.
 
-    culprits: one row a rank, stage, operation and run of steps, the costliest first; runs too short to count
-        for themselves share a row, with their first and last step. `own_ns` is the rank's own time above its
-        reference, `waited_ns` the waiting of the others for it, `lost_ns` their sum.
-        `rank` is null where all ranks were slow together and the spans do not tell who held them, and where all
-        of a pipeline stage were, which `pipeline_stage` then names (`own_ns` is the sum over these ranks).
+    culprits: one row a rank, stage and run of steps, the costliest first; runs too short to count for themselves
+        share a row, with their first and last step. `own_ns` is the rank's own time above its reference, `waited_ns`
+        the waiting of the others for it, `lost_ns` their sum. `operation`: the spans that most of the excess lies in.
+        `place` is the host where all its ranks were slow, else the rank or pipeline stage.
+        `rank` is null where all ranks were slow together and the spans do not tell who held them (`place` is null,
+        too), and where all of a pipeline stage were, which `pipeline_stage` then names (`own_ns` is the sum over
+        these ranks).
+    spread: one row a stage that many ranks lost time in, now one and now another, without anybody who stands out:
+        `ranks` and `steps` that lost, and the same sums.
     pipeline: one row a pipeline stage of a job with enough steps that reports them: `rank_count`, `compute_ns` of a
         typical rank in a typical step, `typical_ns` of the typical stage, the job's `median_step_ns`, `waited_ns` of
         the others, and `is_heavy`: it computes `STEP_SHARE` of the median step longer than the typical one.
@@ -69,161 +115,101 @@ class StragglersAnswer:
     wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
         `sum(culprits.waited_ns) + unnamed_wait_ns == waited_ns` always.
     verdict, summary: the conclusion as a stable code and as a sentence. evidence: what the data can bear.
+    job: the job that was asked about, None for all. waited_for: where no culprit is named, how long the others waited
+        for each rank. other_jobs: where there are no steps of the job, the jobs that have some.
+    units: the ranks' parts of the steps that were looked at.
     """
 
+    schema: ClassVar = {
+        "culprits": CULPRIT_SCHEMA,
+        "spread": SPREAD_SCHEMA,
+        "pipeline": PIPELINE_SCHEMA,
+        "jobs": JOB_SCHEMA,
+        "waited_for": WAITED_FOR_SCHEMA,
+    }
+    not_in_json: ClassVar = BaseAnswer.not_in_json | {"job", "waited_for", "other_jobs"}
+
     culprits: pl.DataFrame
+    spread: pl.DataFrame
     pipeline: pl.DataFrame
     jobs: pl.DataFrame
     slowdown: float | None
     wall_ns: int
     waited_ns: int
     unnamed_wait_ns: int
-    verdict: Verdict
-    summary: str
+    verdict: StragglersVerdict
     evidence: Evidence
-
-    def as_dict(self) -> dict[str, Any]:
-        """The answer as plain Python values: frames as lists of rows, `quality` for the evidence."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "evidence"}
-        frames = {name: getattr(self, name).to_dicts() for name in ("culprits", "pipeline", "jobs")}
-        return values | frames | {"quality": self.evidence.as_dict()}
+    units: pl.DataFrame
+    job: str | None
+    waited_for: pl.DataFrame
+    other_jobs: list[str]
 
 
+@question("stragglers")
 def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswer:
     """Name the ranks whose own work, and not their waiting, made steps slow; `job` limits it to one job.
 
-    A rank is named for steps in which an operation of its own took more than `SPREADS` robust deviations and
-    `STEP_SHARE` of the median step above what it takes a typical rank of its role (the median over ranks of
-    their medians), if these steps lost `LOST_SHARE` of the job's time, in a row (one step may be missing
-    between two) or scattered, on one rank or on all of its host. A pipeline stage whose ranks are all slow in the
-    same steps is named instead of them, and one that computes longer than the others all the time is told in
-    `pipeline` and `summary`. The waiting of others for a rank in such
-    a step is charged to its slow operations in proportion to their excess. The reference is robust and knows
+    A rank is judged on its own work summed a step and stage, beside what its role (pipeline coordinate) takes in that
+    step and usually; see `slow_ranks` for when that is more than chance, and `culprits` for who is named: whoever lost
+    enough of the job's time, or of the time of the steps concerned, however long the job is. A host or a pipeline stage
+    is named where all its ranks were slow in the same steps; a stage that computes longer than the others all the
+    time is told in `pipeline`. What many ranks lost now and then is `spread`. The reference is robust and knows
     roles, as the OSDI 2025 what-if analysis of stragglers asks for; the numbers are occupancy, not a replay.
     """
     jobs = database.query("stragglers/jobs", job=job)
-    slow = database.query("stragglers/slow_times", job=job, spreads=SPREADS, step_share=STEP_SHARE)
     pipeline = database.query("stragglers/pipeline_stages", job=job)
     enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
-    culprits = _culprits(_charged(slow), enough)
+    named, spread_out = _costs(database, job, enough)
     pipeline = with_heaviness(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
     wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
     judged = _evidence(database, job)
-    verdict: Verdict = "refused" if judged.verdict == "refused" else _verdict(jobs, enough, culprits, pipeline)
-    found = _summary(verdict, culprits, jobs, judged) or _unnamed(database, job, jobs)
-    uneven = "" if verdict == "refused" else heavy_stages_text(pipeline)
+    is_refused = judged.verdict == "refused"
     return StragglersAnswer(
-        culprits=culprits,
+        culprits=named,
+        spread=spread_out,
         pipeline=pipeline,
         jobs=jobs,
         slowdown=_slowdown(jobs),
         wall_ns=wall_ns,
         waited_ns=waited_ns,
-        unnamed_wait_ns=waited_ns - int(culprits["waited_ns"].sum()),
-        verdict=verdict,
-        summary=f"{found} {uneven}".rstrip(),
+        unnamed_wait_ns=waited_ns - int(named["waited_ns"].sum()),
+        verdict="refused" if is_refused else _verdict(jobs, enough, named, spread_out, pipeline),
         evidence=judged,
+        units=database.query("stragglers/units", job=job).with_columns(cohort=pl.lit("selection")).cast(UNITS_SCHEMA),
+        job=job,
+        waited_for=_waited_for(database, job, is_named=bool(len(named))),
+        other_jobs=[] if len(jobs) else database.query("stragglers/jobs", job=None)["job_id"].to_list(),
     )
 
 
 def _evidence(database: Database, job: str | None) -> Evidence:
     quoted = None if job is None else "job_id = '" + job.replace("'", "''") + "'"
-    with closing(database.cursor()) as cursor:
-        select_units(cursor, "step", where=quoted, baseline=None, outcome="ok")
-        return evidence(cursor, rows(cursor, "tail/left_out"))
+    with Selection(database, "step", where=quoted) as selection:
+        return evidence(selection)
 
 
-def _charged(slow: pl.DataFrame) -> pl.DataFrame:
-    """Slow operations with the waiting charged to them: a row a rank, or a pipeline stage, or for all ranks.
+def _waited_for(database: Database, job: str | None, *, is_named: bool) -> pl.DataFrame:
+    """How long the others waited for each rank (WAITED_FOR_SCHEMA); empty where culprits are named."""
+    if is_named:
+        return pl.DataFrame(schema=WAITED_FOR_SCHEMA)
+    return database.query("stragglers/waited_for", job=job).cast(WAITED_FOR_SCHEMA)
 
-    `place` is the host where all its ranks were slow in that step, else the rank; of a pipeline stage its number.
-    """
-    key = ["job_id", "attempt", "step", "stage", "operation"]
-    together = (pl.len().over(key) >= pl.col("rank_count")) & (pl.col("rank_count") > 1)
-    whole_host = pl.col("host").is_not_null() & (pl.len().over(*key, "host") >= pl.col("host_rank_count"))
-    marked = slow.with_columns(
-        together=together,
-        whole_stage=is_whole_stage(key),
-        place=pl.when(whole_host).then("host").otherwise(pl.col("rank").cast(pl.String)),
-    )
-    alone = _with_waits(marked.filter(~pl.col("together")))
-    parts = [
-        alone.filter(~pl.col("whole_stage")).with_columns(pipeline_stage=pl.lit(None, dtype=pl.Int64)),
-        _summed(alone.filter("whole_stage"), [*key, "pipeline_stage"], place=pl.col("pipeline_stage").cast(pl.String)),
-        # Who held whom is not known: their waiting is charged to nobody.
-        _summed(marked.filter("together").with_columns(waited_ns=pl.lit(0, dtype=pl.Int64)), key, place=pl.lit(None)),
+
+def _costs(database: Database, job: str | None, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Who is named (CULPRIT_SCHEMA) and what is spread over many ranks (SPREAD_SCHEMA)."""
+    own = database.query("stragglers/own_times", job=job).join(jobs, on="job_id", how="semi")
+    key = ["job_id", "attempt", "step", "rank", "role", "stage"]
+    slow = slow_times(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()))
+    ranks = database.query("stragglers/ranks", job=job).cast(RANK_SCHEMA)
+    cost = charged(slow, ranks, database.query("stragglers/held_up", job=job).cast(HELD_UP_SCHEMA))
+    named = culprits(cost, jobs)
+    spread_out = spread(cost, named, jobs)
+    excess = excess_by_operation(own, slow)
+    typed = [
+        with_operations(frame, excess).select(pl.col(name).cast(kind) for name, kind in schema.items())
+        for frame, schema in ((named, CULPRIT_SCHEMA), (spread_out, SPREAD_SCHEMA))
     ]
-    columns = [*key, "rank", "pipeline_stage", "place", "excess_ns", "waited_ns"]
-    typed = {"rank": slow.schema["rank"], "pipeline_stage": pl.Int64, "place": pl.String}
-    return pl.concat([part.cast({name: typed[name] for name in typed}).select(columns) for part in parts])
-
-
-def _with_waits(alone: pl.DataFrame) -> pl.DataFrame:
-    """The waiting for a rank in a step shared to its slow operations in proportion to their excess."""
-    waits = [
-        share
-        for _, part in alone.group_by(["job_id", "attempt", "step", "rank"], maintain_order=True)
-        for share in apportioned(part["waited_ns"][0], part["excess_ns"].to_list())
-    ]
-    return alone.with_columns(waited_ns=pl.Series(waits, dtype=pl.Int64))
-
-
-def _summed(slow: pl.DataFrame, key: list[str], *, place: pl.Expr) -> pl.DataFrame:
-    summed = slow.group_by(key, maintain_order=True).agg(pl.col("excess_ns", "waited_ns").sum())
-    missing = [pl.lit(None).alias(name) for name in ("rank", "pipeline_stage") if name not in key]
-    return summed.with_columns(*missing, place=place)
-
-
-def _culprits(charged: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    """Runs of steps with the same culprit that lost enough, alone or together (CULPRIT_SCHEMA)."""
-    who = ["job_id", "attempt", "place", "rank", "pipeline_stage", "stage", "operation"]
-    is_new_run = (pl.col("step").diff().over(who, order_by="step") > _STEP_GAP).fill_null(value=False)
-    runs = (
-        charged.sort(*who, "step")
-        .with_columns(run=is_new_run.cum_sum().over(who, order_by="step"))
-        .group_by(*who, "run")
-        .agg(
-            steps=pl.len(),
-            first_step=pl.col("step").min(),
-            last_step=pl.col("step").max(),
-            own_ns=pl.col("excess_ns").sum(),
-            waited_ns=pl.col("waited_ns").sum(),
-        )
-        .join(jobs.select("job_id", "wall_ns"), on="job_id")
-    )
-    large = _with_loss(_scattered_together(_with_loss(runs), who)).filter(_place_share() >= LOST_SHARE)
-    named = large.select(pl.col(name).cast(kind) for name, kind in CULPRIT_SCHEMA.items())
-    return named.sort(
-        "lost_ns", "job_id", "first_step", "rank", "pipeline_stage", descending=[True, False, False, False, False]
-    )
-
-
-def _place_share() -> pl.Expr:
-    """What a rank lost in a run of steps, or all ranks of its host where they were slow together.
-
-    The small runs that were made one count for themselves: large ones beside them do not lift them.
-    """
-    return pl.col("share").sum().over("job_id", "attempt", "place", "pipeline_stage", "stage", "operation", "run")
-
-
-def _with_loss(runs: pl.DataFrame) -> pl.DataFrame:
-    lost = runs.with_columns(lost_ns=pl.col("own_ns") + pl.col("waited_ns"))
-    return lost.with_columns(share=pl.col("lost_ns") / pl.col("wall_ns"))
-
-
-def _scattered_together(runs: pl.DataFrame, who: list[str]) -> pl.DataFrame:
-    """Runs with the small ones of the same culprit made one: a rank that is slow now and then."""
-    is_small = pl.col("share") < LOST_SHARE
-    return (
-        runs.with_columns(run=pl.when(is_small).then(None).otherwise("run"))
-        .group_by(*who, "run")
-        .agg(
-            pl.col("first_step").min(),
-            pl.col("last_step").max(),
-            pl.col("steps", "own_ns", "waited_ns").sum(),
-            pl.col("wall_ns").first(),
-        )
-    )
+    return typed[0], typed[1]
 
 
 def _slowdown(jobs: pl.DataFrame) -> float | None:
@@ -234,72 +220,15 @@ def _slowdown(jobs: pl.DataFrame) -> float | None:
     return taken_ns / int((looked_at["median_step_ns"] * looked_at["step_count"]).sum())
 
 
-def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, culprits: pl.DataFrame, pipeline: pl.DataFrame) -> Verdict:
+def _verdict(
+    jobs: pl.DataFrame, enough: pl.DataFrame, named: pl.DataFrame, spread_out: pl.DataFrame, pipeline: pl.DataFrame
+) -> StragglersVerdict:
     if not len(jobs):
         return "no_steps"
     if not len(enough):
         return "too_few_steps"
-    if len(culprits):
+    if len(named):
         return "stragglers"
+    if len(spread_out):
+        return "spread"
     return "uneven_pipeline" if pipeline["is_heavy"].any() else "no_stragglers"
-
-
-def _unnamed(database: Database, job: str | None, jobs: pl.DataFrame) -> str:
-    """What can be said where no rank's own work stands out."""
-    if not len(jobs):
-        return _nothing(database, job)
-    summary = f"No rank's own work stands out in {jobs['step_count'].sum():,} steps."
-    waits = database.query("stragglers/waited_for", job=job)
-    waited_ns = int(waits["waited_ns"].sum())
-    if waited_ns < LOST_SHARE * int(jobs["wall_ns"].sum()) or not waited_ns:
-        return summary
-    return f"{summary} The ranks waited {duration_text(waited_ns)} for each other, {_whom(waits, waited_ns)}."
-
-
-def _whom(waits: pl.DataFrame, waited_ns: int) -> str:
-    job_id, rank, most_ns = waits.row(0)
-    if most_ns <= CLEAR_SHARE * waited_ns:
-        return "for no rank in particular"
-    which = f" of job {job_id!r}" if waits["job_id"].n_unique() > 1 else ""
-    return f"{most_ns / waited_ns:.0%} of it for rank {rank}{which}"
-
-
-def _nothing(database: Database, job: str | None) -> str:
-    """What there is instead of the job that was asked for."""
-    known = database.query("stragglers/jobs", job=None)["job_id"].to_list() if job is not None else []
-    if not known:
-        return "The store holds no training steps."
-    return f"The store holds no steps of job {job!r}; there are steps of {', '.join(map(repr, known))}."
-
-
-def _summary(verdict: Verdict, culprits: pl.DataFrame, jobs: pl.DataFrame, judged: Evidence) -> str:
-    match verdict:
-        case "refused":
-            return f"No conclusion, because the data cannot bear one: {judged.reasons[0]}."
-        case "no_steps" | "no_stragglers" | "uneven_pipeline":
-            return ""
-        case "too_few_steps":
-            longest = max(jobs["step_count"].to_list())
-            return f"The longest job has {longest} steps, {MINIMUM_STEPS} are needed for a reference."
-    named = "; ".join(_sentence(row) for row in culprits.head(_NAMED_CULPRITS).iter_rows(named=True))
-    rest = len(culprits) - _NAMED_CULPRITS
-    scope = f"in the {jobs['step_count'].sum():,} steps looked at"
-    if len(jobs) > 1:
-        scope = "of the job in the steps looked at"
-    return f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
-
-
-def culprit_text(row: dict[str, Any]) -> str:
-    """Who a row of `culprits` means."""
-    if row["rank"] is not None:
-        return f"rank {row['rank']}"
-    return "all ranks together" if row["pipeline_stage"] is None else f"pipeline stage {row['pipeline_stage']}"
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    who = culprit_text(row)
-    first, last = row["first_step"], row["last_step"]
-    when = f"step {first}" if first == last else f"steps {first}-{last}"
-    what = f"{row['stage']} ({row['operation']})"
-    lost = f"{duration_text(row['lost_ns'])} lost, {row['share']:.1%}"
-    return f"{what} on {who}, {when}: {lost}"

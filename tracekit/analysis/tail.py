@@ -1,36 +1,29 @@
-"""Which stage made the slow ones slow."""
+"""Which stage made the slow ones slow: select, compare, judge, answer."""
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
-import duckdb
 import numpy as np
 import polars as pl
 
 from tracekit.analysis import split
-from tracekit.analysis.cohorts import (
-    BODY,
-    REFERENCE,
-    TAIL,
-    Cohort,
-    StageSums,
-    band_cohort,
-    edge_cohorts,
-    stage_sums,
-)
+from tracekit.analysis.answer import question
+from tracekit.analysis.cohorts import Cohort
+from tracekit.analysis.comparison import BODY_BASELINE, Comparison, Layout
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
-from tracekit.analysis.judgement import MINIMUM_UNITS, QUANTILES, Judgement, judge
-from tracekit.analysis.load import LOAD_SCHEMA, load_frame
-from tracekit.analysis.measured import OUTCOMES, MeasuredUnits, Metric, band, rows, select_units
-from tracekit.analysis.size import SIZE_SCHEMA, size_frame
-from tracekit.analysis.summary import concluded
+from tracekit.analysis.judgement import Judgement, judge
+from tracekit.analysis.load import load_frame
+from tracekit.analysis.measured import MeasuredUnits, band, clock_resolution_ns
+from tracekit.analysis.rare_calls import rare_call_frame
+from tracekit.analysis.selection import Selection
+from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
-from tracekit.analysis.windows import window_cohort
+from tracekit.analysis.verdict import verdict_of
 from tracekit.errors import UsageError
+from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric
 from tracekit.store import Database
 
 PRACTICAL_SHARE = 0.05
@@ -41,32 +34,49 @@ EXEMPLAR_LIMIT = 5
 
 
 @dataclass(frozen=True)
-class _Comparison:
-    """The cohorts of a question: tail, reference, the ends of both, and further levels.
+class TailQuestion:
+    """What is asked; see `tail`."""
 
-    `edges`: numbers of the end cohorts of the tail and the reference. `levels`: pairs of cohort numbers by
-    name. `rest`: number of the cohort that attributes of the tail are compared with.
-    """
+    metric: Metric
+    quantile: float | None = None
+    where: str | None = None
+    baseline: str = BODY_BASELINE
+    outcome: str = OUTCOMES[0]
 
-    cohorts: list[Cohort]
-    edges: dict[int, tuple[int, int]]
-    levels: dict[str, tuple[int, int]]
-    rest: int
+    def __post_init__(self) -> None:
+        """Raises `UsageError` for an option that makes no sense."""
+        if self.metric not in METRICS:
+            raise UsageError(f"metric {self.metric!r} is unknown; use one of {', '.join(get_args(Metric))}")
+        if self.quantile is not None and not 0 <= self.quantile < 1:
+            raise UsageError(f"quantile {self.quantile} is not in [0, 1); use for example 0.99")
+        if self.outcome not in (*OUTCOMES, ANY_OUTCOME):
+            raise UsageError(f"outcome {self.outcome!r} is unknown; use one of {', '.join(OUTCOMES)}, or {ANY_OUTCOME}")
+
+    @property
+    def comparison(self) -> Literal["body", "selection"]:
+        """Whether the tail is compared with the middle of the same units, or with another selection."""
+        return "body" if self.baseline == BODY_BASELINE else "selection"
+
+    @property
+    def baseline_condition(self) -> str | None:
+        """What selects the units of the baseline; None for the middle of the same units."""
+        return None if self.baseline == BODY_BASELINE else self.baseline
 
 
+@question("tail")
 def tail(
     database: Database,
     metric: Metric,
     *,
     quantile: float | None = None,
     where: str | None = None,
-    baseline: str = "body",
-    outcome: str = "ok",
+    baseline: str = BODY_BASELINE,
+    outcome: str = OUTCOMES[0],
 ) -> TailAnswer:
     """Compare the units at or above a quantile of `metric` with a baseline, stage by stage, exactly.
 
     metric: `ttft`, `tpot`, `e2e` (requests) or `step` (training steps, one unit a rank).
-    quantile: the tail is `metric >= quantile`; 0 takes all units. None takes the highest of `QUANTILES` that
+    quantile: the tail is `metric >= quantile`; 0 takes all units. None takes the highest of `DEFAULT_QUANTILES` that
         leaves at least `MINIMUM_UNITS` units in the tail of the selection and of the baseline selection, and
         all units where none does.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
@@ -82,121 +92,78 @@ def tail(
     Raises `UsageError` for a bad option, `QueryError` for a condition that DuckDB refuses, and
     `InsufficientDataError` where the stored stages contradict the durations.
     """
-    _check(metric, quantile, outcome)
-    with closing(database.cursor()) as cursor:
-        baseline_condition = None if baseline == "body" else baseline
-        sides = select_units(cursor, metric, where=where, baseline=baseline_condition, outcome=outcome)
-        used = chosen_quantile(sides, baseline) if quantile is None else quantile
-        comparison = _comparison(sides, baseline, quantile=used)
-        question: dict[str, Any] = {
-            "metric": metric,
-            "unit": "step" if metric == "step" else "request",
-            "quantile": used,
-            "quantile_asked": quantile,
-            "where": where,
-            "baseline": baseline,
-            "outcome": outcome,
-            "comparison": "body" if baseline == "body" else "selection",
-        }
-        return concluded(TailAnswer(**question, **_answer(cursor, metric, sides, comparison)))
+    asked = TailQuestion(metric, quantile, where, baseline, outcome)
+    with Selection(database, metric, where=where, baseline=asked.baseline_condition, outcome=outcome) as selection:
+        used = chosen_quantile(selection.sides, baseline) if quantile is None else quantile
+        layout = Layout.of(selection.sides, baseline, quantile=used)
+        with Comparison(selection, layout) as comparison:
+            judgement = None if comparison.is_empty else judge(comparison.sums, layout.cohorts, layout.edges)
+            return _answer(asked, comparison, judgement, quantile=used)
 
 
 def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
-    """The highest of `QUANTILES` that leaves enough units in every tail that is compared, else 0."""
-    compared = sides[:1] if baseline == "body" else sides
-    for quantile in QUANTILES:
+    """The highest of `DEFAULT_QUANTILES` that leaves enough units in every tail that is compared, else 0."""
+    compared = sides[:1] if baseline == BODY_BASELINE else sides
+    for quantile in DEFAULT_QUANTILES:
         if all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared):
             return quantile
     return 0.0
 
 
-def _check(metric: str, quantile: float | None, outcome: str) -> None:
-    if metric not in get_args(Metric):
-        raise UsageError(f"metric {metric!r} is unknown; use one of {', '.join(get_args(Metric))}")
-    if quantile is not None and not 0 <= quantile < 1:
-        raise UsageError(f"quantile {quantile} is not in [0, 1); use for example 0.99")
-    if outcome not in (*OUTCOMES, "any"):
-        raise UsageError(f"outcome {outcome!r} is unknown; use one of {', '.join(OUTCOMES)}, or any")
+def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | None, *, quantile: float) -> TailAnswer:
+    selection, sides = comparison.selection, comparison.selection.sides
+    resolution_ns = clock_resolution_ns(sides)
+    answer = TailAnswer(
+        metric=asked.metric,
+        unit=str(selection.metric.unit_kind),
+        quantile=quantile,
+        where=asked.where,
+        baseline=asked.baseline,
+        outcome=asked.outcome,
+        quantile_asked=asked.quantile,
+        comparison=asked.comparison,
+        stored_count=selection.stored_count,
+        count=sides[0].count,
+        baseline_selection_count=(sides[1] if comparison.layout.levels else sides[0]).count,
+        tail_count=comparison.tail.count,
+        baseline_count=comparison.reference.count,
+        threshold_ns=_threshold(comparison.tail),
+        baseline_threshold_ns=_threshold(comparison.reference),
+        clock_resolution_ns=resolution_ns,
+        left_out=selection.left_out,
+        evidence=evidence(selection),
+        units=comparison.units,
+        **(_NOTHING if judgement is None else _split(comparison, judgement, resolution_ns=resolution_ns)),
+    )
+    return replace(answer, verdict=verdict_of(answer))
 
 
-def _comparison(sides: list[MeasuredUnits], baseline: str, *, quantile: float) -> _Comparison:
-    selection, other = sides
-    tail_cohort = band_cohort(selection, lower=quantile)
-    if baseline == "body":
-        reference = band_cohort(selection, lower=BODY[0], upper=BODY[1])
-    else:
-        windows = window_cohort(selection, other, quantile=quantile)
-        reference = windows or band_cohort(other, lower=quantile)
-    tail_edges, reference_edges = edge_cohorts(tail_cohort), edge_cohorts(reference)
-    cohorts = [tail_cohort, reference, *tail_edges, *reference_edges]
-    edges = {TAIL: (2, 3)} | ({REFERENCE: (4, 5)} if reference_edges else {})
-    if baseline == "body":
-        return _Comparison(cohorts, edges, {}, REFERENCE)
-    middles = [band_cohort(units, lower=BODY[0], upper=BODY[1]) for units in sides]
-    levels = {"body": (len(cohorts), len(cohorts) + 1)}
-    return _Comparison([*cohorts, *middles], edges, levels, len(cohorts))
-
-
-def _answer(
-    cursor: duckdb.DuckDBPyConnection, metric: Metric, sides: list[MeasuredUnits], comparison: _Comparison
-) -> dict[str, Any]:
-    cohorts = comparison.cohorts
-    sums = stage_sums(cursor, metric, cohorts)
-    left_out = rows(cursor, "tail/left_out")
-    facts: dict[str, Any] = {
-        "count": sides[0].count,
-        "baseline_selection_count": (sides[1] if comparison.levels else sides[0]).count,
-        "tail_count": cohorts[TAIL].count,
-        "baseline_count": cohorts[REFERENCE].count,
-        "threshold_ns": _threshold(cohorts[TAIL]),
-        "baseline_threshold_ns": _threshold(cohorts[REFERENCE]),
-        "clock_resolution_ns": clock_resolution_ns(sides),
-        "stored_count": rows(cursor, "tail/stored_count", {"metric": metric}).item(),
-        "left_out": left_out,
-        "evidence": evidence(cursor, left_out),
-    }
-    if cohorts[TAIL].count == 0 or cohorts[REFERENCE].count == 0:
-        return facts | _NOTHING
-    return facts | _split(cursor, metric, sums, comparison, resolution_ns=facts["clock_resolution_ns"])
-
-
-def _split(
-    cursor: duckdb.DuckDBPyConnection,
-    metric: Metric,
-    sums: StageSums,
-    comparison: _Comparison,
-    *,
-    resolution_ns: int,
-) -> dict[str, Any]:
-    cohorts = comparison.cohorts
-    judgement = judge(sums, cohorts, comparison.edges)
-    by_class = split.class_cohorts(cursor, sums, cohorts)
-    excess_ns = cohorts[TAIL].mean_ns - cohorts[REFERENCE].mean_ns
-    floor_ns = max(resolution_ns, round(PRACTICAL_SHARE * abs(excess_ns)))
-    stages, mix = split.stage_frame(cursor, sums, cohorts, judgement, by_class, floor_ns=floor_ns)
-    operations = split.operation_frame(cursor, stages)
-    differences, set_aside = difference_frame(cursor, judgement, rest=comparison.rest)
-    return _excess(judgement, cohorts, resolution_ns) | {
+def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) -> dict[str, Any]:
+    by_class = split.class_cohorts(comparison)
+    floor_ns = max(resolution_ns, round(PRACTICAL_SHARE * abs(comparison.excess_ns)))
+    stages, mix = split.stage_frame(comparison, judgement, by_class, floor_ns=floor_ns)
+    operations = split.operation_frame(comparison, stages)
+    differences, set_aside = difference_frame(comparison, judgement)
+    return _excess(comparison, judgement, resolution_ns) | {
         "stages": stages,
         "operations": operations,
-        "causes": split.cause_frame(cursor, stages, sums, metric),
-        "classes": split.class_frame(cursor, by_class, mix),
-        "size": size_frame(metric, operations, cohorts[TAIL], cohorts[REFERENCE]),
-        "load": load_frame(cursor, metric) if comparison.levels else pl.DataFrame(schema=LOAD_SCHEMA),
-        "levels": split.level_frame(sums, cohorts, comparison.levels),
+        "causes": split.cause_frame(comparison, stages),
+        "classes": split.class_frame(comparison, by_class, mix),
+        "size": size_frame(comparison, operations),
+        "load": load_frame(comparison),
+        "rare_calls": rare_call_frame(comparison),
+        "levels": split.level_frame(comparison),
         "differences": differences,
         "attributes_set_aside": set_aside,
-        "exemplars": rows(cursor, "tail/exemplars", {"limit": EXEMPLAR_LIMIT}),
+        "exemplars": comparison.rows("tail/exemplars", limit=EXEMPLAR_LIMIT),
     }
 
 
-def _excess(judgement: Judgement, cohorts: list[Cohort], resolution_ns: int) -> dict[str, Any]:
-    tail_mean_ns, baseline_mean_ns = cohorts[TAIL].mean_ns, cohorts[REFERENCE].mean_ns
-    excess_ns = tail_mean_ns - baseline_mean_ns
+def _excess(comparison: Comparison, judgement: Judgement, resolution_ns: int) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "tail_mean_ns": tail_mean_ns,
-        "baseline_mean_ns": baseline_mean_ns,
-        "excess_ns": excess_ns,
+        "tail_mean_ns": comparison.tail.mean_ns,
+        "baseline_mean_ns": comparison.reference.mean_ns,
+        "excess_ns": comparison.excess_ns,
         "low_ns": None,
         "high_ns": None,
         "significant": None,
@@ -209,10 +176,10 @@ def _excess(judgement: Judgement, cohorts: list[Cohort], resolution_ns: int) -> 
         return facts
     # The whole is the last of the family that is tested together.
     estimates = np.zeros(len(judgement.uncertainty.standard_error))
-    estimates[-1] = excess_ns
+    estimates[-1] = comparison.excess_ns
     low, high = judgement.uncertainty.intervals(estimates)
-    certain = bool(judgement.uncertainty.exceeds(estimates)[-1]) and abs(excess_ns) >= resolution_ns
-    return facts | {"low_ns": round(low[-1]), "high_ns": round(high[-1]), "significant": certain}
+    is_certain = bool(judgement.uncertainty.exceeds(estimates)[-1]) and abs(comparison.excess_ns) >= resolution_ns
+    return facts | {"low_ns": round(low[-1]), "high_ns": round(high[-1]), "significant": is_certain}
 
 
 _NOTHING: dict[str, Any] = {
@@ -225,17 +192,10 @@ _NOTHING: dict[str, Any] = {
     "method": "none",
     "block_counts": [],
     "block_ns": [],
-    "stages": pl.DataFrame(schema=split.STAGE_SCHEMA),
-    "operations": pl.DataFrame(schema=split.OPERATION_SCHEMA),
-    "causes": pl.DataFrame(schema=split.CAUSE_SCHEMA),
-    "classes": pl.DataFrame(schema=split.CLASS_SCHEMA),
-    "size": pl.DataFrame(schema=SIZE_SCHEMA),
-    "load": pl.DataFrame(schema=LOAD_SCHEMA),
-    "levels": pl.DataFrame(schema=split.LEVEL_SCHEMA),
-    "differences": pl.DataFrame(),
     "attributes_set_aside": [],
-    "exemplars": pl.DataFrame(),
-}
+} | {
+    name: pl.DataFrame(schema=columns) for name, columns in TailAnswer.schema.items() if name != "left_out"
+}  # fmt: skip
 
 
 def _threshold(cohort: Cohort) -> int | None:
@@ -243,12 +203,3 @@ def _threshold(cohort: Cohort) -> int | None:
     if cohort.band is None or cohort.count == 0:
         return None
     return int(cohort.units.value_ns[cohort.positions[0]])
-
-
-def clock_resolution_ns(sides: list[MeasuredUnits]) -> int:
-    """The largest power of ten, up to a second, that all starts and durations are multiples of."""
-    times = np.concatenate([part for units in sides for part in (units.start_ns, units.value_ns)])
-    resolution = 1
-    while len(times) and resolution < 1_000_000_000 and not (times % (10 * resolution)).any():
-        resolution *= 10
-    return resolution

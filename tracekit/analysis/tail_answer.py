@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import polars as pl
 
+from tracekit.analysis.answer import BaseAnswer, registered
+from tracekit.analysis.differences import DIFFERENCE_SCHEMA
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.load import LOAD_SCHEMA
+from tracekit.analysis.rare_calls import RARE_CALL_SCHEMA
+from tracekit.analysis.size import SIZE_SCHEMA
+from tracekit.analysis.split import CAUSE_SCHEMA, CLASS_SCHEMA, LEVEL_SCHEMA, OPERATION_SCHEMA, STAGE_SCHEMA
+from tracekit.schema import TailVerdict
 
-Verdict = Literal[
-    "excess_explained",
-    "excess_unattributed",
-    "excess_spread",
-    "stage_slower",
-    "mix_not_slowness",
-    "size_or_slowness",
-    "load_or_slowness",
-    "improved",
-    "no_excess",
-    "too_few_blocks",
-    "too_few_units",
-    "no_units",
-    "refused",
-]
-"""What a tail answer concludes.
-
-excess_explained: the excess is more than chance and its largest stage is named.
-excess_unattributed: so, but most of it is time that no span or attribute explains.
-excess_spread: the excess is more than chance, but no single stage is.
-stage_slower: the excess as a whole could be chance, but a stage is slower beyond it.
-mix_not_slowness: the tail holds other units (larger ones), not slower ones.
-size_or_slowness: most of the excess is in larger units than the baseline has any of, so that their size and
-slowness cannot be told apart.
-load_or_slowness: more work arrived at once than in the baseline, and most of the excess is where requests
-    wait for each other, so that load and slowness cannot be told apart.
-improved: the selection is faster than the baseline.
-no_excess: there is nothing to explain beyond chance.
-too_few_blocks, too_few_units: the split is exact for these units, but nothing follows for others.
-no_units: nothing to compare. refused: the data are too damaged to bear an answer.
-"""
+EXEMPLAR_SCHEMA = {
+    "stage": pl.String,
+    "unit_id": pl.Int64,
+    "trace_id": pl.String,
+    "root_span_id": pl.String,
+    "service_name": pl.String,
+    "name": pl.String,
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "step": pl.Int64,
+    "rank": pl.Int64,
+    "start_ns": pl.Int64,
+    "value_ns": pl.Int64,
+    "self_ns": pl.Int64,
+}
+LEFT_OUT_SCHEMA = {"side": pl.UInt8, "reason": pl.String, "unit_count": pl.Int64}
 
 
+@registered("tail", rows="stages", title="What made the slow ones slow?")
 @dataclass(frozen=True)
-class TailAnswer:
+class TailAnswer(BaseAnswer):
     """The slow units against a baseline, split exactly by stage.
 
     Durations are integer nanoseconds (for tpot: per generated token after the first), means over units.
@@ -66,6 +59,7 @@ class TailAnswer:
     classes: mix and rate by class of unit; rows sum to the excess.
     size: more tokens or more time a token, by window.
     load: with a baseline selection, the work that arrived each second on both sides.
+    rare_calls: with a baseline selection, stages that few units have, by their time per call in all units that enter.
     levels: with a baseline selection, the same split between the middles and between all units.
     differences: attribute values that are more frequent in the tail than in the middle of the selection; of requests
         also the hosts that served them, by service (`host of SERVICE`).
@@ -73,7 +67,22 @@ class TailAnswer:
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
     verdict, summary: the conclusion as a stable code and as sentences. evidence: what the data can bear.
+    units: the units that are compared, by cohort.
     """
+
+    schema: ClassVar = {
+        "stages": STAGE_SCHEMA,
+        "operations": OPERATION_SCHEMA,
+        "causes": CAUSE_SCHEMA,
+        "classes": CLASS_SCHEMA,
+        "size": SIZE_SCHEMA,
+        "load": LOAD_SCHEMA,
+        "rare_calls": RARE_CALL_SCHEMA,
+        "levels": LEVEL_SCHEMA,
+        "differences": DIFFERENCE_SCHEMA,
+        "exemplars": EXEMPLAR_SCHEMA,
+        "left_out": LEFT_OUT_SCHEMA,
+    }
 
     metric: str
     unit: str
@@ -106,21 +115,13 @@ class TailAnswer:
     classes: pl.DataFrame
     size: pl.DataFrame
     load: pl.DataFrame
+    rare_calls: pl.DataFrame
     levels: pl.DataFrame
     differences: pl.DataFrame
     attributes_set_aside: list[str]
     exemplars: pl.DataFrame
     left_out: pl.DataFrame
     evidence: Evidence
+    units: pl.DataFrame
     shortage: str | None = None
-    verdict: Verdict = "no_units"
-    summary: str = field(default="")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The answer as plain Python values: frames as lists of rows, `quality` for the evidence."""
-        values = {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "evidence"}
-        return values | {"quality": self.evidence.as_dict()}
-
-
-def _plain(value: object) -> object:
-    return value.to_dicts() if isinstance(value, pl.DataFrame) else value
+    verdict: TailVerdict = "no_units"

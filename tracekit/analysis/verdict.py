@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracekit.analysis.tail_answer import TailAnswer, Verdict
+from tracekit.analysis.tail_answer import TailAnswer
+from tracekit.schema import UNATTRIBUTED, ServingStage, TailVerdict
 
 MIX_SHARE = 0.25
 """The tail is "mix, not slowness" when like units are slower by no more than this share of the excess."""
@@ -15,11 +16,11 @@ NOTABLE_SHARE = 0.05
 """A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
 
 SHARED_LAYERS = ("engine", "kv")
-SHARED_STAGES = ("fe.preprocess", "gw.queue")
+SHARED_STAGES = (ServingStage.FE_PREPROCESS, ServingStage.GW_QUEUE)
 """Where requests wait for each other: everything in an engine, and what has a queue before it."""
 
 
-def verdict_of(answer: TailAnswer) -> Verdict:
+def verdict_of(answer: TailAnswer) -> TailVerdict:
     """The code of the conclusion; the first that applies, in the order written here."""
     if not answer.tail_count or not answer.baseline_count:
         return "no_units"
@@ -86,19 +87,25 @@ def slower_stages(answer: TailAnswer) -> pl.DataFrame:
     return certain_stages(answer).filter(pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns)
 
 
+def slower_calls(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `rare_calls` whose calls are longer beyond chance, and by enough for the mean unit to matter."""
+    matters = pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns
+    return answer.rare_calls.filter(pl.col("is_slower") & matters)
+
+
 def larger_work(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `size` with more tokens in the tail than in the baseline."""
     return answer.size.filter(pl.col("tail_tokens") > pl.col("baseline_tokens"))
 
 
-def _of_chance(answer: TailAnswer) -> Verdict:
+def _of_chance(answer: TailAnswer) -> TailVerdict:
     """Stages are tested together with their sum, so that one of them may be certain where the sum is not."""
     if not len(slower_stages(answer)):
-        return "no_excess"
+        return "stage_slower" if len(slower_calls(answer)) else "no_excess"
     return "load_or_slowness" if is_load(answer) else "stage_slower"
 
 
-def _of_excess(answer: TailAnswer) -> Verdict:
+def _of_excess(answer: TailAnswer) -> TailVerdict:
     if is_mix(answer):
         return "mix_not_slowness"
     if lacks_counterparts(answer) and len(larger_work(answer)):
@@ -107,5 +114,5 @@ def _of_excess(answer: TailAnswer) -> Verdict:
         return "load_or_slowness"
     if not len(certain_stages(answer)):
         return "excess_spread"
-    unexplained = int(answer.stages.filter(pl.col("stage") == "unattributed")["excess_ns"].sum())
+    unexplained = int(answer.stages.filter(pl.col("stage") == UNATTRIBUTED)["excess_ns"].sum())
     return "excess_unattributed" if unexplained > MAJORITY * answer.excess_ns else "excess_explained"

@@ -8,7 +8,6 @@ the largest fitting unit, tooltips say the exact nanoseconds.
 
 from tracekit.charts.colours import ACCENT, stage_colour
 from tracekit.charts.distribution import distribution
-from tracekit.charts.durations import duration_text, exact_text, share_text
 from tracekit.charts.excess import excess_by_cause, excess_by_stage
 from tracekit.charts.over_time import stages_over_time
 from tracekit.charts.timeline import timeline
@@ -16,11 +15,8 @@ from tracekit.charts.timeline import timeline
 __all__ = [
     "ACCENT",
     "distribution",
-    "duration_text",
-    "exact_text",
     "excess_by_cause",
     "excess_by_stage",
-    "share_text",
     "stage_colour",
     "stages_over_time",
     "timeline",

@@ -11,6 +11,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 
+from tracekit.schema import UNATTRIBUTED, JobStage, ServingStage, StepStage, is_edge, is_unsplit, parts_of
+
 ACCENT = "#d6453d"
 """The one accent: what made the slow ones slow."""
 
@@ -20,61 +22,62 @@ BASELINE = "#5b8def"
 NEUTRAL = "#8a8f98"
 """Text and lines that read on light and on dark ground."""
 
-UNATTRIBUTED = "#a3a8b0"
+GREY = "#a3a8b0"
+"""Time that nobody explains."""
 
-_STAGE_COLOURS = {
-    "client.net": "#8fd3c5",
-    "gw.ingress": "#8f7ad6",
-    "gw.auth": "#c1b2ee",
-    "gw.ratelimit": "#7058c0",
-    "gw.cache": "#a797e0",
-    "gw.guardrail": "#5f479f",
-    "gw.queue": "#b48be0",
-    "gw.route": "#d3c8f4",
-    "upstream": "#4c3a85",
-    "retry": "#cf9be6",
-    "net.dispatch": "#2fa69a",
-    "fe.preprocess": "#a9b044",
-    "fe.dispatch": "#7f8a2e",
-    "out.detok": "#cdd27c",
-    "out.stream": "#66c2b5",
-    "eng.queue": "#f0a63c",
-    "eng.decode_wait": "#f5c67c",
-    "eng.preempt_wait": "#d9822b",
-    "eng.stall": "#b8671f",
-    "eng.grammar": "#24508f",
-    "eng.encode": "#5c9ee8",
-    "eng.prefill": "#3a78d6",
-    "eng.decode": "#8ab8f2",
-    "eng.recompute": "#1b3f73",
-    "kv.load": "#cf6fae",
-    "kv.bootstrap": "#e8aed2",
-    "kv.transfer": "#a84c8b",
-    "lifecycle.startup": "#6b7280",
-    "job.queue": "#93a4b8",
-    "job.gang_wait": "#b7c3d1",
-    "job.provision": "#6f8299",
-    "job.init": "#7bb36a",
-    "job.checkpoint_load": "#cfa27a",
-    "job.lost_work": "#8c6fb0",
-    "job.detect": "#55677d",
-    "job.recover": "#42536a",
-    "job.checkpoint_save": "#a8723c",
-    "job.custom": "#a6cf97",
-    "job.degraded_idle": "#d0d7df",
-    "job.post": "#c4e0b9",
-    "step.compute": "#3a78d6",
-    "step.slow_compute": "#1b3f73",
-    "step.copy": "#cf6fae",
-    "step.exposed_comm": "#2fa69a",
-    "step.slow_network": "#136b63",
-    "step.pipeline_bubble": "#bcd0ea",
-    "step.straggler_wait": "#b9cfcc",
-    "step.data_load": "#e0a030",
-    "step.host_bound": "#5f9e4f",
-    "step.launch_overhead": "#97c789",
-    "step.hardware_idle": "#5d6b82",
-    "unattributed": UNATTRIBUTED,
+_STAGE_COLOURS: dict[str, str] = {
+    ServingStage.CLIENT_NET: "#8fd3c5",
+    ServingStage.GW_INGRESS: "#8f7ad6",
+    ServingStage.GW_AUTH: "#c1b2ee",
+    ServingStage.GW_RATELIMIT: "#7058c0",
+    ServingStage.GW_CACHE: "#a797e0",
+    ServingStage.GW_GUARDRAIL: "#5f479f",
+    ServingStage.GW_QUEUE: "#b48be0",
+    ServingStage.GW_ROUTE: "#d3c8f4",
+    ServingStage.UPSTREAM: "#4c3a85",
+    ServingStage.RETRY: "#cf9be6",
+    ServingStage.NET_DISPATCH: "#2fa69a",
+    ServingStage.FE_PREPROCESS: "#a9b044",
+    ServingStage.FE_DISPATCH: "#7f8a2e",
+    ServingStage.OUT_DETOK: "#cdd27c",
+    ServingStage.OUT_STREAM: "#66c2b5",
+    ServingStage.ENG_QUEUE: "#f0a63c",
+    ServingStage.ENG_DECODE_WAIT: "#f5c67c",
+    ServingStage.ENG_PREEMPT_WAIT: "#d9822b",
+    ServingStage.ENG_STALL: "#b8671f",
+    ServingStage.ENG_GRAMMAR: "#24508f",
+    ServingStage.ENG_ENCODE: "#5c9ee8",
+    ServingStage.ENG_PREFILL: "#3a78d6",
+    ServingStage.ENG_DECODE: "#8ab8f2",
+    ServingStage.ENG_RECOMPUTE: "#1b3f73",
+    ServingStage.KV_LOAD: "#cf6fae",
+    ServingStage.KV_BOOTSTRAP: "#e8aed2",
+    ServingStage.KV_TRANSFER: "#a84c8b",
+    ServingStage.STARTUP: "#6b7280",
+    JobStage.QUEUE: "#93a4b8",
+    JobStage.GANG_WAIT: "#b7c3d1",
+    JobStage.PROVISION: "#6f8299",
+    JobStage.INIT: "#7bb36a",
+    JobStage.CHECKPOINT_LOAD: "#cfa27a",
+    JobStage.LOST_WORK: "#8c6fb0",
+    JobStage.DETECT: "#55677d",
+    JobStage.RECOVER: "#42536a",
+    JobStage.CHECKPOINT_SAVE: "#a8723c",
+    JobStage.CUSTOM: "#a6cf97",
+    JobStage.DEGRADED_IDLE: "#d0d7df",
+    JobStage.POST: "#c4e0b9",
+    StepStage.COMPUTE: "#3a78d6",
+    StepStage.SLOW_COMPUTE: "#1b3f73",
+    StepStage.COPY: "#cf6fae",
+    StepStage.EXPOSED_COMM: "#2fa69a",
+    StepStage.SLOW_NETWORK: "#136b63",
+    StepStage.PIPELINE_BUBBLE: "#bcd0ea",
+    StepStage.STRAGGLER_WAIT: "#b9cfcc",
+    StepStage.DATA_LOAD: "#e0a030",
+    StepStage.HOST_BOUND: "#5f9e4f",
+    StepStage.LAUNCH_OVERHEAD: "#97c789",
+    StepStage.HARDWARE_IDLE: "#5d6b82",
+    UNATTRIBUTED: GREY,
 }
 
 # Operations of services that the taxonomy does not know; edges between services stay in the network's hue.
@@ -93,9 +96,9 @@ def stage_colour(stage: str) -> str:
     known = _STAGE_COLOURS.get(stage)
     if known is not None:
         return known
-    if stage.startswith("unsplit("):
-        return stage_colour(stage.removeprefix("unsplit(").removesuffix(")").partition("|")[0])
-    palette = _EDGE_COLOURS if stage.startswith("edge:") else _SERVICE_COLOURS
+    if is_unsplit(stage):
+        return stage_colour(parts_of(stage)[0])
+    palette = _EDGE_COLOURS if is_edge(stage) else _SERVICE_COLOURS
     return palette[zlib.crc32(stage.encode()) % len(palette)]
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 
 from tracekit.charts.colours import ACCENT, BASELINE, NEUTRAL
-from tracekit.charts.durations import axis_unit, duration_text, exact_text
+from tracekit.charts.durations import axis_unit
 from tracekit.errors import UsageError
+from tracekit.wording import duration_text, exact_text
 
 COHORT_COLOURS = {"slow": ACCENT, "baseline": BASELINE, "other": "#b4b9c2"}
 """The cohorts and their colours, in the order in which they are piled up."""
@@ -76,9 +77,7 @@ def _counted(units: pl.DataFrame, edges: np.ndarray) -> pl.DataFrame:
 def _rows(bins: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
     """Bars piled up in the order of the cohorts, in the axis unit, with exact limits as text."""
     order = {name: place for place, name in enumerate(COHORT_COLOURS)}
-    low, high = (
-        pl.col(name).map_elements(exact_text, return_dtype=pl.String) for name in ("low_ns", "high_ns")
-    )
+    low, high = (pl.col(name).map_elements(exact_text, return_dtype=pl.String) for name in ("low_ns", "high_ns"))
     return (
         bins.sort("low_ns", pl.col("cohort").replace_strict(order, return_dtype=pl.Int64))
         .with_columns(pl.col("unit_count").cum_sum().over("low_ns").alias("top"))
@@ -123,8 +122,6 @@ def _bars(rows: pl.DataFrame, *, axis: alt.X) -> alt.Chart:
 
 def _threshold(threshold_ns: int, *, unit_ns: int) -> list[alt.Chart]:
     label = f"slow from {duration_text(threshold_ns)}"
-    mark = alt.Chart(pl.DataFrame({"threshold": [threshold_ns / unit_ns], "label": [label]})).encode(
-        x="threshold:Q"
-    )
+    mark = alt.Chart(pl.DataFrame({"threshold": [threshold_ns / unit_ns], "label": [label]})).encode(x="threshold:Q")
     text = mark.mark_text(align="left", dx=4, baseline="bottom", color=NEUTRAL, fontSize=11)
     return [mark.mark_rule(color=ACCENT, strokeDash=[4, 3]), text.encode(y=alt.value(-2), text="label:N")]

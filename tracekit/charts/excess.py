@@ -9,7 +9,9 @@ import altair as alt
 import polars as pl
 
 from tracekit.charts.colours import ACCENT, NEUTRAL, colour_scale
-from tracekit.charts.durations import axis_unit, duration_text, exact_text, share_text
+from tracekit.charts.durations import axis_unit
+from tracekit.schema import UNATTRIBUTED
+from tracekit.wording import duration_text, exact_text, share_text
 
 _ROW_PIXELS = 30
 _SMALL_SHARE = 0.01
@@ -74,7 +76,7 @@ def _small_ones_together(rows: pl.DataFrame) -> pl.DataFrame:
         return rows
     together = small.select(
         pl.format("{} others", pl.len()).alias("bar"),
-        pl.lit("unattributed").alias("stage"),
+        pl.lit(UNATTRIBUTED).alias("stage"),
         pl.lit("several").alias("owner"),
         pl.col("excess_ns").sum(),
         pl.lit(value=False).alias("is_culprit"),
@@ -116,9 +118,7 @@ def _rows(parts: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
     )
     return rows.with_columns(
         pl.concat_str("amount", "percent", "owner", separator="  ·  ").alias("label"),
-        pl.max_horizontal(pl.lit(0.0), "excess", "high", *({"alternative"} & set(rows.columns))).alias(
-            "label_at"
-        ),
+        pl.max_horizontal(pl.lit(0.0), "excess", "high", *({"alternative"} & set(rows.columns))).alias("label_at"),
     )
 
 
@@ -174,9 +174,7 @@ def _tooltip() -> list[alt.Tooltip]:
 
 def _whiskers(base: alt.Chart) -> alt.Chart:
     known = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
-    return known.mark_errorbar(ticks=True, color=NEUTRAL, thickness=1.5).encode(
-        x=alt.X("low:Q", title=""), x2="high:Q"
-    )
+    return known.mark_errorbar(ticks=True, color=NEUTRAL, thickness=1.5).encode(x=alt.X("low:Q", title=""), x2="high:Q")
 
 
 def _alternative_marks(base: alt.Chart) -> alt.Chart:

@@ -6,7 +6,8 @@ import altair as alt
 import polars as pl
 
 from tracekit.charts.colours import colour_scale
-from tracekit.charts.durations import axis_unit, exact_text
+from tracekit.charts.durations import axis_unit
+from tracekit.wording import exact_text
 
 _HEIGHT_PIXELS = 240
 
@@ -44,9 +45,7 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
 
 def _stacked(windows: pl.DataFrame, *, order: list[str]) -> pl.DataFrame:
     """Bottom and top of each stage in its window's pile, in one order of stages throughout."""
-    ranks = pl.DataFrame(
-        {"stage": order, "pile_place": range(len(order))}, schema_overrides={"pile_place": pl.Int64}
-    )
+    ranks = pl.DataFrame({"stage": order, "pile_place": range(len(order))}, schema_overrides={"pile_place": pl.Int64})
     return (
         windows.join(ranks, on="stage")
         .sort("window_start_ns", "pile_place")
@@ -70,9 +69,5 @@ def _rows(stacked: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
 
 def _by_weight(windows: pl.DataFrame) -> list[str]:
     """Stages, the heaviest first, so that piles and legend begin with what matters."""
-    totals = (
-        windows.group_by("stage")
-        .agg(pl.col("mean_ns").sum())
-        .sort("mean_ns", "stage", descending=[True, False])
-    )
+    totals = windows.group_by("stage").agg(pl.col("mean_ns").sum()).sort("mean_ns", "stage", descending=[True, False])
     return totals["stage"].to_list()

@@ -6,9 +6,11 @@ import altair as alt
 import polars as pl
 
 from tracekit.charts.colours import ACCENT, NEUTRAL, colour_scale
-from tracekit.charts.durations import axis_unit, duration_text, exact_text
+from tracekit.charts.durations import axis_unit
+from tracekit.schema import StepStage
+from tracekit.wording import duration_text, exact_text
 
-WAITING_STAGES = frozenset({"step.straggler_wait", "step.pipeline_bubble"})
+WAITING_STAGES = frozenset({StepStage.STRAGGLER_WAIT, StepStage.PIPELINE_BUBBLE})
 """Stages in which a rank does nothing but wait for another one: drawn pale with a dashed outline."""
 
 _ROW_PIXELS = 20

@@ -6,20 +6,58 @@ Data goes to standard output, everything else to standard error. Exit codes: 0 d
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
 
 import click
 
-from tracekit.cli import answers, data, failures, generate, goodput, pages, serve
+from tracekit.cli.deferred import DeferredCommand
 from tracekit.errors import TracekitError, UsageError
+
+__all__ = ["COMMANDS", "commands", "main"]
 
 USAGE_EXIT_CODE = 2
 
+COMMANDS = (
+    DeferredCommand("app", "pages", "Open the investigation app on a trace store, on this machine only (127.0.0.1)."),
+    DeferredCommand("demo", "pages", "Ingest the sample traces, print the report, open the app."),
+    DeferredCommand(
+        "failures",
+        "failures",
+        "What failed first, and who only followed: one first cause a failure, with what proves it and what it cost.",
+    ),
+    DeferredCommand("generate", "generate", "Make the telemetry of a workload whose truth is known."),
+    DeferredCommand(
+        "goodput",
+        "goodput",
+        "Where paid accelerator time went: the exact ledger of training jobs, by leaf, owner and cause.",
+    ),
+    DeferredCommand("ingest", "data", "Read OpenTelemetry files into the trace store."),
+    DeferredCommand("prune", "serve", "Take old data out of a trace store and make its file smaller."),
+    DeferredCommand(
+        "quality",
+        "answers",
+        "What the data can bear: completeness, rejects, duplicates, skew, conflicts, and a verdict.",
+    ),
+    DeferredCommand("query", "data", "Run a SQL statement on the trace store (read-only) and print its rows."),
+    DeferredCommand(
+        "report",
+        "answers",
+        "The whole picture: what is in the store, how good it is, and the headlines of every question.",
+    ),
+    DeferredCommand(
+        "serve", "serve", "Receive OpenTelemetry data over OTLP, and serve the app and SQL, all over one trace store."
+    ),
+    DeferredCommand("stragglers", "answers", "Which rank made the others wait, in which stage and steps."),
+    DeferredCommand(
+        "tail", "answers", "Which stage made the slow ones slow: the tail against a baseline, split exactly by stage."
+    ),
+)
+"""Each command with the module of this package that holds it and the first sentence of its help."""
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(importlib.metadata.version("tracekit-stages"), prog_name="tracekit")
+@click.version_option(package_name="tracekit-stages", prog_name="tracekit")
 def commands() -> None:
     """Which stage made the slow ones slow? Exact latency attribution from OpenTelemetry data.
 
@@ -37,9 +75,7 @@ def commands() -> None:
     """
 
 
-_PARTS = (data, answers, goodput, failures, pages, generate, serve)
-
-for command in (command for part in _PARTS for command in part.COMMANDS):
+for command in COMMANDS:
     commands.add_command(command)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import OUTCOMES, Metric, Store
+from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
+from tracekit.schema import ANY_OUTCOME, METRICS, OUTCOMES, Metric
 
 CHECK_FAILED_EXIT_CODE = 3
 
@@ -18,7 +19,7 @@ CHECK_FAILED_EXIT_CODE = 3
 @click.option(
     "--metric",
     required=True,
-    type=click.Choice(["ttft", "tpot", "e2e", "step"]),
+    type=click.Choice(list(METRICS)),
     help="Which duration to explain.",
 )
 @click.option(
@@ -35,7 +36,7 @@ CHECK_FAILED_EXIT_CODE = 3
     help="What to compare with: the middle (p40 to p60) of the same units, or a condition for others.",
 )
 @click.option(
-    "--outcome", default="ok", show_default=True, type=click.Choice([*OUTCOMES, "any"]),
+    "--outcome", default=OUTCOMES[0], show_default=True, type=click.Choice([*OUTCOMES, ANY_OUTCOME]),
     help="Which outcome the units have; `any` for all.",
 )  # fmt: skip
 @database_option
@@ -55,7 +56,7 @@ def tail(
     """
     with Store.open(database, read_only=True) as store:
         answer = store.tail(metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
-    output.write(report.tail_output(answer), output_format=output_format, path=output_path)
+    output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 
 
 @click.command()
@@ -66,7 +67,7 @@ def stragglers(job: str | None, database: Path, output_format: str, output_path:
     """Which rank made the others wait, in which stage and steps."""
     with Store.open(database, read_only=True) as store:
         answer = store.stragglers(job=job)
-    output.write(report.stragglers_output(answer), output_format=output_format, path=output_path)
+    output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 
 
 @click.command()
@@ -77,7 +78,7 @@ def quality(*, strict: bool, database: Path, output_format: str, output_path: Pa
     """What the data can bear: completeness, rejects, duplicates, skew, conflicts, and a verdict."""
     with Store.open(database, read_only=True) as store:
         answer = store.quality()
-    output.write(report.quality_output(answer), output_format=output_format, path=output_path)
+    output.write(report.answer_output(answer), output_format=output_format, path=output_path)
     if strict and answer.verdict != "good":
         sys.exit(CHECK_FAILED_EXIT_CODE)
 

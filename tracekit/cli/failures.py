@@ -28,7 +28,7 @@ def failures(
     """
     with Store.open(database, read_only=True) as store:
         answer = store.failures(job=job, price=price)
-    output.write(report.failures_output(answer), output_format=output_format, path=output_path)
+    output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 
 
 COMMANDS = (failures,)

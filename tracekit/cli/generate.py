@@ -18,19 +18,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("scenario", required=False, metavar="SCENARIO")
-@click.option(
-    "--list", "wants_list", is_flag=True, help="Explain every scenario, or every parameter of SCENARIO."
-)
+@click.option("--list", "wants_list", is_flag=True, help="Explain every scenario, or every parameter of SCENARIO.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the files.")
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes."
-)
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter; may be repeated."
-)
-@click.option(
-    "--endpoint", metavar="URL", help="Send to this OTLP/HTTP endpoint instead of writing the telemetry."
-)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter; may be repeated.")
+@click.option("--endpoint", metavar="URL", help="Send to this OTLP/HTTP endpoint instead of writing the telemetry.")
 def generate(
     scenario: str | None,
     wants_list: bool,
@@ -75,9 +67,7 @@ def _generator() -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("opentelemetry"):
             raise
-        raise UsageError(
-            f"generating needs {error.name}: install tracekit-stages with its extra 'generate'"
-        ) from error
+        raise UsageError(f"generating needs {error.name}: install tracekit-stages with its extra 'generate'") from error
     return run
 
 

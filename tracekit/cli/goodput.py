@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import DEVICES, PRECISIONS, Store
+from tracekit.analysis import DEVICES, PRECISIONS
+from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options
 
 
@@ -38,7 +39,7 @@ def goodput(
         answer = store.goodput(
             job=job, price=price, flops_per_token=flops_per_token, device=device, precision=precision
         )
-    output.write(report.goodput_output(answer), output_format=output_format, path=output_path)
+    output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 
 
 COMMANDS = (goodput,)

@@ -38,9 +38,7 @@ def parsed_seconds(text: str | None) -> int | None:
 
 def limit_options(command: Command) -> Command:
     """`--max-size` and `--max-age`: how much and how long to keep."""
-    size = click.option(
-        "--max-size", metavar="SIZE", help="Keep at most this much, for example 20GB; the oldest goes."
-    )
+    size = click.option("--max-size", metavar="SIZE", help="Keep at most this much, for example 20GB; the oldest goes.")
     age = click.option("--max-age", metavar="AGE", help="Keep what ended within this time, for example 30d.")
     return size(age(command))
 

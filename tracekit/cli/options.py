@@ -35,9 +35,9 @@ def output_options(command: Command) -> Command:
         type=click.Path(dir_okay=False, path_type=Path),
         help="Write to this file instead of standard output.",
     )(command)
-    command = click.option(
-        "--json", "output_format", flag_value="json", help="Short for --format json.", type=str
-    )(command)
+    command = click.option("--json", "output_format", flag_value="json", help="Short for --format json.", type=str)(
+        command
+    )
     return click.option(
         "--format",
         "output_format",

@@ -48,7 +48,7 @@ def serve_app(database: Path, *, port: int) -> None:
     # They take seconds to import, and only these commands need them.
     import streamlit as st
 
-    from tracekit.serving.app_settings import app_settings
+    from tracekit.serving import app_settings
 
     os.environ["TRACEKIT_DB"] = str(database)
     click.echo(f"The app is at http://127.0.0.1:{port} (Ctrl-C stops it)", err=True)

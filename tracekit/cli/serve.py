@@ -14,12 +14,14 @@ from tracekit import output
 from tracekit.cli.limits import limit_options, parsed_bytes, parsed_seconds
 from tracekit.cli.options import database_option, output_options
 from tracekit.errors import UsageError
+from tracekit.stopping import exit_now, stopping_by_signals
 from tracekit.store import Database, rewrite, stored_bytes
 from tracekit.store import prune as prune_store
 
 _HOST_HELP = "Address to listen on; others than this machine's need --token."
 _HTTP_HELP = "Port of OTLP/HTTP, SQL, /healthz, /readyz, /metrics."
 _TOKEN_HELP = "Whoever sends or asks must carry it: authorization: Bearer TOKEN."
+_CERT_HELP = "Certificate in PEM, with its chain: all ports then speak TLS."
 _NANOSECONDS = 10**9
 
 
@@ -31,6 +33,8 @@ _NANOSECONDS = 10**9
 @click.option("--ui", "ui_port", default=8501, show_default=True, help="Port of the app.")
 @click.option("--no-ui", is_flag=True, help="Do not serve the app.")
 @click.option("--token", envvar="TRACEKIT_TOKEN", help=_TOKEN_HELP)
+@click.option("--tls-cert", type=click.Path(path_type=Path), help=_CERT_HELP)
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Its private key in PEM, without a password.")
 @limit_options
 def serve(
     *,
@@ -41,6 +45,8 @@ def serve(
     ui_port: int,
     no_ui: bool,
     token: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     max_size: str | None,
     max_age: str | None,
 ) -> None:
@@ -56,7 +62,7 @@ def serve(
     """
     # They take most of a second to import, and only this command needs them.
     from tracekit import serving
-    from tracekit.receiver import ReceiverSettings
+    from tracekit.receiver import Certificate, ReceiverSettings
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     receiver = ReceiverSettings(
@@ -66,9 +72,13 @@ def serve(
         token=token,
         max_age_s=parsed_seconds(max_age),
         max_store_bytes=parsed_bytes(max_size),
+        certificate=Certificate.of(tls_cert, tls_key),
     )
     settings = serving.ServeSettings(receiver, ui_port=None if no_ui else ui_port)
-    serving.serve(database, settings, ready=_say_ready)
+    with stopping_by_signals() as stopping:
+        serving.serve(database, settings, stopping=stopping, ready=_say_ready)
+    # A question that cannot be interrupted must not hold up the end.
+    exit_now()
 
 
 def _say_ready(line: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from tracekit import importers, otlp
 from tracekit.errors import TracekitError, UnknownFormatError
 from tracekit.ingest.sources import Source, reason
-from tracekit.otlp import decode
-from tracekit.otlp.framing import Chunk, documents
-from tracekit.store import ClusteredBatch, PreparedBatch, Reject, clustered, prepared
-from tracekit.store.writing import decoder_rejects
+from tracekit.records import Piece, recognised
+from tracekit.store import MergedBatch, Reject, SortedBatch, decoder_rejects, merge_batches, sort_by_service
 
 # What is decoded at once: more would leave the processor's caches and take new memory each time.
 _CHUNK_BYTES = 8 << 20
@@ -25,10 +24,8 @@ class Decoded:
     """Records of one source, ready to be written."""
 
     source: Source
-    batch: PreparedBatch
+    batch: MergedBatch
     format: str
-    offsets: list[int]
-    """Byte offset in the source of each document of the batch."""
     faults: tuple[Reject, ...]
     consumed_bytes: int
     """Bytes of the source read so far."""
@@ -48,39 +45,22 @@ class Ended:
 class _Gathered:
     """Decoded pieces of one source that will be written together."""
 
-    parts: list[ClusteredBatch] = field(default_factory=list)
-    offsets: list[list[int]] = field(default_factory=list)
+    parts: list[SortedBatch] = field(default_factory=list)
     faults: list[Reject] = field(default_factory=list)
     row_count: int = 0
     size_bytes: int = 0
 
-    def add(self, chunk: Chunk) -> None:
-        batch = decode(chunk.documents, encoding=chunk.encoding, signal=chunk.signal)
-        records = (
-            batch.spans,
-            batch.metric_points,
-            batch.metric_histograms,
-            batch.metric_summaries,
-            batch.logs,
-        )
-        self.parts.append(clustered(batch, document_count=len(chunk.documents)))
-        self.offsets.append([document.offset for document in chunk.documents])
-        self.faults += decoder_rejects(chunk.rejects)
-        self.row_count += sum(table.num_rows for table in records)
-        self.size_bytes += sum(table.nbytes for table in records)
+    def add(self, piece: Piece) -> None:
+        self.parts.append(sort_by_service(piece.batch))
+        self.faults += decoder_rejects(piece.faults)
+        self.row_count += piece.batch.record_count
+        self.size_bytes += piece.batch.record_bytes
 
     def is_large(self) -> bool:
         return self.row_count >= _BATCH_ROWS or self.size_bytes >= _BATCH_BYTES
 
-    def decoded(self, source: Source, last: Chunk) -> Decoded:
-        return Decoded(
-            source=source,
-            batch=prepared(self.parts),
-            format=last.format,
-            offsets=[offset for offsets in self.offsets for offset in offsets],
-            faults=tuple(self.faults),
-            consumed_bytes=last.consumed_bytes,
-        )
+    def decoded(self, source: Source, format: str, consumed_bytes: int) -> Decoded:
+        return Decoded(source, merge_batches(self.parts), format, tuple(self.faults), consumed_bytes)
 
 
 def decoded(sources: Iterable[Source]) -> Iterator[Decoded | Ended]:
@@ -96,7 +76,7 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
     is_empty = True
     try:
         with source.open() as stream:
-            for batch in _batches(source, documents(stream, chunk_bytes=_CHUNK_BYTES)):
+            for batch in _batches(source, otlp.open_window(stream, path=source.path)):
                 is_empty = False
                 yield batch
     except UnknownFormatError as error:
@@ -109,12 +89,12 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
         yield Ended(source, error="is empty" if is_empty else None)
 
 
-def _batches(source: Source, chunks: Iterable[Chunk]) -> Iterator[Decoded]:
-    gathered, chunk = _Gathered(), None
-    for chunk in chunks:
-        gathered.add(chunk)
+def _batches(source: Source, window: otlp.Window) -> Iterator[Decoded]:
+    gathered, piece = _Gathered(), None
+    for piece in recognised(window, (*importers.FORMATS, *otlp.FORMATS)).read(window, chunk_bytes=_CHUNK_BYTES):
+        gathered.add(piece)
         if gathered.is_large():
-            yield gathered.decoded(source, chunk)
+            yield gathered.decoded(source, piece.format, window.consumed_bytes)
             gathered = _Gathered()
-    if chunk is not None and gathered.parts:
-        yield gathered.decoded(source, chunk)
+    if piece is not None and gathered.parts:
+        yield gathered.decoded(source, piece.format, window.consumed_bytes)

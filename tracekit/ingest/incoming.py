@@ -67,6 +67,11 @@ class IncomingSource(Source):
 
     stream: IncomingStream = field(default_factory=IncomingStream)
 
+    @property
+    def path(self) -> None:
+        """No file here."""
+        return None
+
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The bytes as they come."""

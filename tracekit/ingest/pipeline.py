@@ -78,7 +78,7 @@ class _Run:
         if self.writer is None:
             self.writer = IngestWriter(self.database, source=item.source.name)
         self.writer.format = item.format
-        self.writer.write(item.batch, rejects=item.faults, offsets=item.offsets)
+        self.writer.write(item.batch, rejects=item.faults)
         self._show(item.consumed_bytes)
 
     def _end(self, item: Ended) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tracekit.schema import exchanged
 from tracekit.store import Reject, WriteCounts
 
 COUNTS = ("spans", "metric_points", "logs", "duplicates", "rejected")
 
 
+@exchanged("file_report")
 @dataclass(frozen=True, slots=True)
 class FileReport:
     """What became of one file: records stored, known already and refused, and why it ended early."""
@@ -30,6 +32,7 @@ class FileReport:
         return head | numbers | {"error": self.error, "skipped": self.is_skipped, "rejects": rejects}
 
 
+@exchanged("ingest_report")
 @dataclass(frozen=True, slots=True)
 class IngestReport:
     """What an ingest did; the counts are over all files."""

@@ -28,6 +28,11 @@ class Source:
     error: str | None = None
     """Why there is nothing to read."""
 
+    @property
+    def path(self) -> Path | None:
+        """The file, where it is one."""
+        return None if self.name == STANDARD_INPUT else Path(self.name)
+
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The bytes of the source. Raises `OSError`."""
@@ -78,9 +83,7 @@ def _file(path: str, *, is_named: bool) -> Source:
         status = os.stat(path)  # noqa: PTH116
     except OSError as error:
         if os.path.islink(path):  # noqa: PTH114
-            return Source(
-                name=path, is_named=is_named, error=f"points to {Path(path).readlink()}, which is not there"
-            )
+            return Source(name=path, is_named=is_named, error=f"points to {Path(path).readlink()}, which is not there")
         return Source(name=path, is_named=is_named, error=reason(error))
     if not is_named and not stat.S_ISREG(status.st_mode):
         return Source(name=path, is_named=False, error="is no regular file; name it to read it")

@@ -1,8 +1,49 @@
-"""OTLP, the OpenTelemetry protocol: documents of either encoding to Arrow tables."""
+"""OTLP, the OpenTelemetry protocol, to records.
 
-from tracekit.otlp.batch import SCHEMAS, Batch, Document, decode
-from tracekit.otlp.fields import SIGNALS, Signal
-from tracekit.otlp.rejects import REJECTS
-from tracekit.otlp.walk import Encoding
+`framing` cuts files into documents, `wire` reads protobuf and JSON into events, `tables` makes records of these, and
+`rejects` says what was set aside. `decode` is all of it for documents that are in memory, `documents` and the formats
+of `FORMATS` for files. The decoder is loaded when one of its names is first asked for.
+"""
 
-__all__ = ["REJECTS", "SCHEMAS", "SIGNALS", "Batch", "Document", "Encoding", "Signal", "decode"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tracekit.otlp.document import Document, Encoding
+from tracekit.records import REJECTS, SCHEMAS, SIGNALS, Batch, Signal
+
+if TYPE_CHECKING:
+    from tracekit.otlp.decoding import decode
+    from tracekit.otlp.framing import FORMATS, Chunk, Window, documents, open_window
+
+_LATER = {
+    "decode": "tracekit.otlp.decoding",
+    "FORMATS": "tracekit.otlp.framing",
+    "Chunk": "tracekit.otlp.framing",
+    "Window": "tracekit.otlp.framing",
+    "documents": "tracekit.otlp.framing",
+    "open_window": "tracekit.otlp.framing",
+}
+
+__all__ = [
+    "FORMATS",
+    "REJECTS",
+    "SCHEMAS",
+    "SIGNALS",
+    "Batch",
+    "Chunk",
+    "Document",
+    "Encoding",
+    "Signal",
+    "Window",
+    "decode",
+    "documents",
+    "open_window",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

@@ -8,19 +8,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tracekit.otlp.fields import NAMES, json_name
-from tracekit.otlp.reasons import ADVICE, Reason
-
-REJECTS = pa.schema([
-    ("signal", pa.string()), ("kind", pa.string()), ("reason", pa.string()), ("count", pa.int64()),
-    ("document_row", pa.int32()), ("offset", pa.int64()), ("example", pa.string()),
-])  # fmt: skip
-"""Columns of a reject report, a row per document, reason and kind.
-
-`kind` is `rejected` (not stored) or `note` (stored, but something of it was set aside or is doubtful),
-`count` the number of records or, for `duplicate_attribute_key`, of attributes; `offset` and `example` are
-those of the first one.
-"""
+from tracekit.otlp.wire.fields import NAMES, json_name
+from tracekit.records import ADVICE, REJECTS, Reason
 
 Kind = Literal["rejected", "note"]
 

@@ -1,37 +1,33 @@
 """The exact per-trace partition: every nanosecond of a root belongs to exactly one operation.
 
 Arrays in, arrays out; the keys (traces) are independent of each other, so batches of them can be computed
-anywhere. `partition` does the work on a `Forest`; `self_ns`, `owned_segments` and `shared_self` read its
-result. `priority_sweep` divides windows among operations by priority instead of by parentage.
+anywhere. `partition` does the work on a `Forest`; `owned_segments` reads its result.
+`priority_sweep` divides windows among operations by priority instead of by parentage.
 """
 
-from tracekit.partition.edges import NO_EDGE, edge_rows
+from tracekit.partition.arrays import Array
 from tracekit.partition.forest import NO_WAIT, PARENT_MISSING, PARENTLESS, UNKNOWN_HOST, Forest
 from tracekit.partition.placement import partition
 from tracekit.partition.result import Defects, Partition
-from tracekit.partition.shared import shared_self
 from tracekit.partition.skew import Skew, estimate_skew
 from tracekit.partition.sweep import GAP, SweptSegments, priority_sweep
-from tracekit.partition.windows import OwnedSegments, owned_segments, self_ns
+from tracekit.partition.windows import OwnedSegments, owned_segments
 
 __all__ = [
     "GAP",
-    "NO_EDGE",
     "NO_WAIT",
     "PARENTLESS",
     "PARENT_MISSING",
     "UNKNOWN_HOST",
+    "Array",
     "Defects",
     "Forest",
     "OwnedSegments",
     "Partition",
     "Skew",
     "SweptSegments",
-    "edge_rows",
     "estimate_skew",
     "owned_segments",
     "partition",
     "priority_sweep",
-    "self_ns",
-    "shared_self",
 ]

@@ -53,9 +53,7 @@ def clean(forest: Forest) -> CleanForest:
     cycles = _break_cycles(forest.key, parent, forest.start_ns, end_ns, forest.tiebreak, keys)
     root_row = _primary_roots(forest.key, parent, forest.start_ns, end_ns, forest.tiebreak, keys)
     root_parent_missing = (root_row >= 0) & (parent[root_row] == PARENT_MISSING)
-    extra, detached, detached_ns = _detach(
-        forest.key, parent, root_row, forest.blocking, end_ns - forest.start_ns
-    )
+    extra, detached, detached_ns = _detach(forest.key, parent, root_row, forest.blocking, end_ns - forest.start_ns)
     orphans = np.flatnonzero(parent == PARENT_MISSING)
     missing = _missing_nodes(forest, end_ns, orphans)
     parent[orphans] = forest.row_count + missing.group
@@ -126,9 +124,7 @@ def _is_better_root(start_ns: Array, end_ns: Array, tiebreak: Array, challenger:
 
 
 @kernel
-def _break_cycles(
-    key: Array, parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, keys: int
-) -> Array:
+def _break_cycles(key: Array, parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, keys: int) -> Array:
     """Cut each cycle above its best root, marked `_CYCLE_HEAD`; returns the cycles of each key."""
     unseen, on_path, settled = 0, 1, 2
     state = np.zeros(key.shape[0], dtype=np.int8)
@@ -161,9 +157,7 @@ def _cycle_head(parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, 
 
 
 @kernel
-def _primary_roots(
-    key: Array, parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, keys: int
-) -> Array:
+def _primary_roots(key: Array, parent: Array, start_ns: Array, end_ns: Array, tiebreak: Array, keys: int) -> Array:
     """The best root of each key among its parentless rows, else among its orphans and cut cycles."""
     root_row = np.full(keys, -1, dtype=np.int64)
     for row in range(key.shape[0]):

@@ -133,9 +133,7 @@ def _check(forest: Forest) -> None:
                 "give every column one value a row"
             )
     if forest.row_count >= 2**31 - 1:
-        raise UsageError(
-            f"a forest of {forest.row_count} rows is too large; partition batches of under 2^31 rows"
-        )
+        raise UsageError(f"a forest of {forest.row_count} rows is too large; partition batches of under 2^31 rows")
     row, fault = _first_fault(forest.key, forest.parent, forest.waits_for)
     if fault:
         raise UsageError(f"row {row} of the forest {_FAULTS[fault]}")

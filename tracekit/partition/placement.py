@@ -74,9 +74,7 @@ def _tolerance_ppm(rule: str, overlap_tolerance: float) -> int:
     if rule not in ("critical", "active_last"):
         raise UsageError(f"unknown partition rule {rule!r}; use 'critical' or 'active_last'")
     if not 0 <= overlap_tolerance < 1:
-        raise UsageError(
-            f"overlap tolerance {overlap_tolerance} is out of range; give at least 0 and under 1"
-        )
+        raise UsageError(f"overlap tolerance {overlap_tolerance} is out of range; give at least 0 and under 1")
     return round(overlap_tolerance * MILLION) if rule == "critical" else 0
 
 
@@ -170,9 +168,7 @@ def _append_children(trees: _Trees, row: int, found: int) -> int:
 
 
 @kernel
-def _clip_children(
-    trees: _Trees, siblings: Siblings, parent: int, low: int, high: int, tolerance_ppm: int
-) -> int:
+def _clip_children(trees: _Trees, siblings: Siblings, parent: int, low: int, high: int, tolerance_ppm: int) -> int:
     """Place the children `order[low:high]`; those that can own time come first, returns where they end."""
     owners = low
     for at in range(low, high):

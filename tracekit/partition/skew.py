@@ -67,9 +67,7 @@ def estimate_skew(forest: Forest, *, max_shift_ns: int = 60_000_000_000) -> Skew
     a negative `max_shift_ns`.
     """
     if max_shift_ns < 0:
-        raise UsageError(
-            f"max_shift_ns {max_shift_ns} is negative; give the largest correction to trust, 0 for none"
-        )
+        raise UsageError(f"max_shift_ns {max_shift_ns} is negative; give the largest correction to trust, 0 for none")
     server, unbounded = _calls(forest)
     client = forest.parent[server]
     columns = (forest.start_ns[client] // WINDOW_NS, forest.host[server], forest.host[client])
@@ -144,9 +142,7 @@ def edge_shift_ns(forest: Forest, given: CleanForest, skew: Skew | None) -> NDAr
     parent = given.parent[child]
     crosses = (forest.host[parent] != UNKNOWN_HOST) & (forest.host[parent] != forest.host[child])
     child, parent = child[crosses], parent[crosses]
-    found, estimate = _lookup(
-        skew, forest.host[parent], forest.host[child], forest.start_ns[parent] // WINDOW_NS
-    )
+    found, estimate = _lookup(skew, forest.host[parent], forest.host[child], forest.start_ns[parent] // WINDOW_NS)
     is_shifted = found & skew.is_applied[estimate]
     shift_ns[child[is_shifted]] = skew.shift_ns[estimate[is_shifted]]
     return shift_ns

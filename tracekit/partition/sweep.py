@@ -102,9 +102,7 @@ def priority_sweep(
         found=np.zeros(1, dtype=np.int64),
     )
     _sweep_units(operations, unit_start_ns, unit_end_ns, sweep)
-    columns = (
-        column[: sweep.found[0]].copy() for column in (sweep.row, sweep.unit, sweep.start_ns, sweep.end_ns)
-    )
+    columns = (column[: sweep.found[0]].copy() for column in (sweep.row, sweep.unit, sweep.start_ns, sweep.end_ns))
     return SweptSegments(*columns, outside_count=outside, negative_duration_count=negative)
 
 
@@ -125,13 +123,9 @@ def _check(
     unit_end_ns: NDArray[np.int64],
 ) -> None:
     if any(np.shape(column) != unit.shape for column in columns) or unit_start_ns.shape != unit_end_ns.shape:
-        raise UsageError(
-            "columns of a priority sweep differ in length; give one value an operation and one a unit"
-        )
+        raise UsageError("columns of a priority sweep differ in length; give one value an operation and one a unit")
     if len(unit) and not (unit.min() >= 0 and unit.max() < len(unit_start_ns)):
-        raise UsageError(
-            f"operations name units {unit.min()} to {unit.max()}, there are {len(unit_start_ns)}"
-        )
+        raise UsageError(f"operations name units {unit.min()} to {unit.max()}, there are {len(unit_start_ns)}")
 
 
 @kernel
@@ -146,9 +140,7 @@ def _sort_by_start(
         at = unit[row]
         if end_ns[row] < start_ns[row]:
             negative[at] += 1
-        elif end_ns[row] > start_ns[row] and (
-            end_ns[row] <= unit_start_ns[at] or start_ns[row] >= unit_end_ns[at]
-        ):
+        elif end_ns[row] > start_ns[row] and (end_ns[row] <= unit_start_ns[at] or start_ns[row] >= unit_end_ns[at]):
             outside[at] += 1
         first[at + 1] += 1
     first[:] = np.cumsum(first)

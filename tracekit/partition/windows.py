@@ -1,4 +1,4 @@
-"""What the owned windows say: exclusive time of each row, and the segments that cover a root."""
+"""What the owned windows say: the segments that cover a root, each with its owner."""
 
 from __future__ import annotations
 
@@ -7,57 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.errors import UsageError
-from tracekit.kernels import kernel
-from tracekit.partition.arrays import Array
 from tracekit.partition.result import Partition
-
-
-def self_ns(
-    partition: Partition,
-    cut_start_ns: NDArray[np.int64] | None = None,
-    cut_end_ns: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
-    """Exclusive nanoseconds of each row: its window less its children's windows.
-
-    `cut_start_ns` and `cut_end_ns`, one value a key, restrict the answer to `[cut_start, cut_end)`; this is
-    how the time to the first token and the decoding after it are told apart. Left out, the whole time
-    counts. The sum over the primary rows of a key is the length of its root inside the cut, to the
-    nanosecond, and no value is negative. A cut that ends before it starts is empty. Raises `UsageError`
-    where a cut has not one value a key.
-    """
-    bounds = np.iinfo(np.int64)
-    return _self_ns(
-        partition.key,
-        partition.effective_parent,
-        partition.window_start_ns,
-        partition.window_end_ns,
-        _cut(cut_start_ns, bounds.min, partition.key_count),
-        _cut(cut_end_ns, bounds.max, partition.key_count),
-    )
-
-
-def _cut(values: NDArray[np.int64] | None, default: int, keys: int) -> NDArray[np.int64]:
-    if values is None:
-        return np.full(keys, default, dtype=np.int64)
-    if np.shape(values) != (keys,):
-        raise UsageError(f"a cut has shape {np.shape(values)} for {keys} keys; give one value a key")
-    return np.require(values, dtype=np.int64, requirements=["C", "A", "W"])
-
-
-@kernel
-def _self_ns(
-    key: Array, parent: Array, start_ns: Array, end_ns: Array, cut_start_ns: Array, cut_end_ns: Array
-) -> Array:
-    exclusive_ns = np.zeros(key.shape[0], dtype=np.int64)
-    for row in range(key.shape[0]):
-        low_ns = max(start_ns[row], cut_start_ns[key[row]])
-        high_ns = min(end_ns[row], cut_end_ns[key[row]])
-        if high_ns > low_ns:
-            exclusive_ns[row] += high_ns - low_ns
-            if parent[row] >= 0:
-                exclusive_ns[parent[row]] -= high_ns - low_ns
-    return exclusive_ns
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +51,7 @@ def _gaps_before_children(partition: Partition, child: NDArray[np.int64]) -> _Se
     return parent, start_ns, partition.window_start_ns[child]
 
 
-def _tails_after_children(
-    partition: Partition, windowed: NDArray[np.int64], child: NDArray[np.int64]
-) -> _Segments:
+def _tails_after_children(partition: Partition, windowed: NDArray[np.int64], child: NDArray[np.int64]) -> _Segments:
     """Each windowed row's own time after its last windowed child, all of it where there is none."""
     start_ns = partition.window_start_ns.copy()
     np.maximum.at(start_ns, partition.effective_parent[child], partition.window_end_ns[child])

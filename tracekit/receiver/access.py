@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import socket
 from dataclasses import dataclass
+from functools import cache
 
 from tracekit.receiver.outcome import Refusal, Refused
 
@@ -34,7 +36,8 @@ class Access:
         Without a token only this machine's own names may: a page of a foreign site whose name was pointed at
         127.0.0.1 would else read it through the browser.
         """
-        return self.token is not None or is_loopback(_without_port(host or ""))
+        name = _without_port(host or "").lower()
+        return self.token is not None or is_loopback(name) or name in _own_names()
 
     def _matches(self, authorization: str) -> bool:
         scheme, given = authorization[: len(_SCHEME)], authorization[len(_SCHEME) :]
@@ -52,7 +55,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@cache
+def _own_names() -> frozenset[str]:
+    name = socket.gethostname().lower()
+    return frozenset({name, name.partition(".")[0]} - {""})
+
+
 def _without_port(host: str) -> str:
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        address, bracket, _ = host[1:].partition("]")
+        return address if bracket else ""
     return host.partition(":")[0]

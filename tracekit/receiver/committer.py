@@ -7,17 +7,20 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from tracekit.errors import StoreError
 from tracekit.receiver.counters import Counters
 from tracekit.receiver.export import Export
+from tracekit.receiver.faults import Fault, fault_of, is_unusable_after
 from tracekit.receiver.groups import ReadGroup, joined, read_group, write_group
 from tracekit.receiver.held_store import HeldStore
 from tracekit.receiver.outcome import Outcome, Refusal, Refused, refused_for_now
+from tracekit.receiver.setting_aside import set_aside
 from tracekit.receiver.waiting import Taken, WaitingRequests
 
 _log = logging.getLogger(__name__)
 
 _IDLE_S = 1.0
+# A question that took the memory has ended by then.
+_TRIES = 4
 
 
 class Committer:
@@ -35,11 +38,13 @@ class Committer:
         group_bytes: int,
         after_commit: Callable[[], None] = lambda: None,
         written: Callable[[int, float], None] = lambda size_bytes, seconds: None,
+        free_memory: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
         self._counters = counters
         self._observe_written = written
         self._after_commit = after_commit
+        self._free_memory = free_memory
         self._waiting = WaitingRequests(group_bytes=group_bytes)
         self._reader = threading.Thread(target=self._read, name="tracekit-reader", daemon=True)
         self._writer = threading.Thread(target=self._write, name="tracekit-committer", daemon=True)
@@ -91,20 +96,49 @@ class Committer:
         self._after_commit()
 
     def _written(self, group: Sequence[Export], read: ReadGroup | None = None) -> Sequence[Outcome]:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                written = write_group(self._store.database, read or read_group(group))
+                self._store.check_in_place()
+            except Exception as error:
+                fault = fault_of(error)
+                if fault is Fault.MEMORY and tries_left:
+                    # Whoever asks gives way to what arrives.
+                    self._free_memory()
+                    if self._is_open_after(error):
+                        continue
+                if fault is Fault.DATA and self._is_open_after(error):
+                    return self._apart(group, error)
+                return self._not_stored(group, error)
+            self._counters.add_written(written)
+            return written.outcomes
+        raise AssertionError("the last try has no other way out")
+
+    def _apart(self, group: Sequence[Export], error: Exception) -> Sequence[Outcome]:
+        """The answers of a group that cannot be written as one: what one request trips costs only that request."""
+        if len(group) > 1:
+            half = len(group) // 2
+            return [*self._written(group[:half]), *self._written(group[half:])]
+        _log.warning("a request of %d bytes is refused by the store", len(group[0].payload), exc_info=error)
         try:
-            written = write_group(self._store.database, read or read_group(group))
-        except StoreError as error:
-            _log.error("cannot store what arrives: %s", error)
-            self._store.fail(str(error))
-            return [self._not_now()] * len(group)
-        except Exception:
-            # One request that trips a defect of ours must not take those down that arrived beside it.
-            if len(group) > 1:
-                return [outcome for export in group for outcome in self._written([export])]
-            _log.exception("a request of %d bytes cannot be handled", len(group[0].payload))
-            return [Refused(Refusal.INTERNAL, "this request cannot be handled; the server's log says why")]
+            written = set_aside(self._store.database, group[0], error)
+        except Exception as again:
+            # Nothing can be written, so it was not the request's fault.
+            return self._not_stored(group, again)
         self._counters.add_written(written)
         return written.outcomes
+
+    def _not_stored(self, group: Sequence[Export], error: Exception) -> Sequence[Outcome]:
+        _log.error("cannot store what arrives: %s", error)
+        self._store.fail(str(error))
+        return [self._not_now()] * len(group)
+
+    def _is_open_after(self, error: Exception) -> bool:
+        """Whether the store can be used after this error, opened anew where DuckDB wants that."""
+        if not is_unusable_after(error):
+            return self._store.is_usable
+        self._store.fail(str(error))
+        return self._store.reopen(at_once=True)
 
     def _answer(self, group: Sequence[Export], outcomes: Sequence[Outcome]) -> None:
         for export, outcome in zip(group, outcomes, strict=True):

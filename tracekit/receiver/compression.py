@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import zstandard
 
 from tracekit.receiver.outcome import Refusal, Refused, RefusedError
+
+Buffer: TypeAlias = bytes | memoryview
 
 _GZIP_OR_ZLIB = 47
 _RAW_DEFLATE = -15
 _PIECE_BYTES = 1 << 20
 # zlib copies what it has not read yet at each step, so it is fed little at a time.
 _ZLIB_FEED_BYTES = 1 << 14
+_FIRST_FEED_BYTES = 1 << 7
 # One byte of zstd can stand for 32 KiB, and a step cannot be bounded on the side of its output.
 _ZSTD_FEED_BYTES = 1 << 8
 _ZSTD_WINDOW_BYTES = 1 << 27
@@ -76,32 +80,37 @@ def _has_zlib_header(compressed: bytes) -> bool:
 
 
 def _zlib_pieces(compressed: bytes, window_bits: int) -> Iterator[bytes]:
-    rest = memoryview(compressed)
+    content, place = memoryview(compressed), 0
     while True:
-        stream = zlib.decompressobj(window_bits)
+        # A gzip body may have several members, one behind the other. What a member leaves unread is copied, so a
+        # member is fed little before it has shown to be long.
+        stream, feed_bytes = zlib.decompressobj(window_bits), _FIRST_FEED_BYTES
         while not stream.eof:
-            if not rest and not stream.unconsumed_tail:
+            if stream.unconsumed_tail:
+                feed: Buffer = stream.unconsumed_tail
+            elif place < len(content):
+                feed = content[place : place + feed_bytes]
+                place += len(feed)
+                feed_bytes = min(2 * feed_bytes, _ZLIB_FEED_BYTES)
+            else:
                 raise EOFError("it ends too early")
-            feed = stream.unconsumed_tail or rest[:_ZLIB_FEED_BYTES]
-            if not stream.unconsumed_tail:
-                rest = rest[_ZLIB_FEED_BYTES:]
             yield stream.decompress(feed, _PIECE_BYTES)
-        if not rest and not stream.unused_data:
+        place -= len(stream.unused_data)
+        if place == len(content):
             return
-        # A gzip body may have several members, one behind the other.
-        rest = memoryview(stream.unused_data + bytes(rest))
 
 
 def _zstd_pieces(compressed: bytes) -> Iterator[bytes]:
-    rest = memoryview(compressed)
+    content, place = memoryview(compressed), 0
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
     while True:
         stream = decompressor.decompressobj()
         while not stream.eof:
-            if not rest:
+            if place >= len(content):
                 raise EOFError("it ends too early")
-            yield stream.decompress(rest[:_ZSTD_FEED_BYTES])
-            rest = rest[_ZSTD_FEED_BYTES:]
-        if not rest and not stream.unused_data:
+            feed = content[place : place + _ZSTD_FEED_BYTES]
+            place += len(feed)
+            yield stream.decompress(feed)
+        place -= len(stream.unused_data)
+        if place == len(content):
             return
-        rest = memoryview(stream.unused_data + bytes(rest))

@@ -6,13 +6,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.otlp import Document, Encoding, Signal, decode
-from tracekit.otlp.batch import Batch
+from tracekit.otlp import Batch, Document, Encoding, Signal, decode
 from tracekit.receiver.export import Export
 from tracekit.receiver.outcome import Outcome
 from tracekit.receiver.verdicts import accepted, holds_no_record, invalid, rejects_by_request, undecodable
-from tracekit.store import ClusteredBatch, Database, IngestWriter, Reject, WriteCounts, clustered, prepared
-from tracekit.store.writing import decoder_rejects
+from tracekit.store import (
+    Database,
+    IngestWriter,
+    Reject,
+    SortedBatch,
+    WriteCounts,
+    decoder_rejects,
+    merge_batches,
+    sort_by_service,
+)
 
 # Fewer rows fill no row group of any store.
 _ROWS_TOGETHER = 2048
@@ -33,7 +40,7 @@ class _Part:
     signal: Signal
     encoding: Encoding
     exports: list[Export]
-    batches: list[ClusteredBatch]
+    batches: list[SortedBatch]
     refused: dict[int, list[Reject]]
     """Faults of the exports that are not in the batches, by position in `exports`."""
 
@@ -87,7 +94,7 @@ def write_group(database: Database, read: ReadGroup) -> Written:
     counts: list[tuple[Signal, WriteCounts]] = []
     for parts in _transactions(read.parts):
         writer = IngestWriter(database, source="otlp receiver", format=_format(parts))
-        written = writer.write_all([(prepared(part.batches), part.refused_rejects) for part in parts])
+        written = writer.write_all([(merge_batches(part.batches), part.refused_rejects) for part in parts])
         for part, each in zip(parts, written, strict=True):
             outcomes |= _outcomes(part, each)
             counts.append((part.signal, each))
@@ -116,8 +123,7 @@ def _part(signal: Signal, encoding: Encoding, exports: list[Export]) -> _Part:
     refused = {row: rejects for row, rejects in faults.items() if undecodable(rejects)}
     if refused:
         batch = _decoded(signal, encoding, [each for row, each in enumerate(exports) if row not in refused])
-    kept_count = len(exports) - len(refused)
-    return _Part(signal, encoding, exports, [clustered(batch, document_count=kept_count)], refused)
+    return _Part(signal, encoding, exports, [sort_by_service(batch)], refused)
 
 
 def _joined(parts: list[_Part]) -> _Part:

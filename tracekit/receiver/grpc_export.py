@@ -20,6 +20,7 @@ from tracekit.receiver.budget import Reservation
 from tracekit.receiver.export import Export
 from tracekit.receiver.intake import Intake
 from tracekit.receiver.outcome import Outcome, Refusal, Refused, RefusedError, stalled
+from tracekit.receiver.reading import ReadingPlaces
 
 SERVICES: dict[Signal, str] = {
     "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
@@ -28,8 +29,6 @@ SERVICES: dict[Signal, str] = {
 }
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _MAX_RESPONSE_BYTES = 4 << 20
-# Messages in memory before it is known whether they fit: each may be as large as a request can be.
-_READ_AT_ONCE = 4
 _LEAST_BYTES = 1
 
 Handler = Callable[[AsyncIterator[bytes], grpc.aio.ServicerContext], Awaitable[bytes]]
@@ -38,7 +37,7 @@ Handler = Callable[[AsyncIterator[bytes], grpc.aio.ServicerContext], Awaitable[b
 def grpc_server(intake: Intake) -> grpc.aio.Server:
     """A server with the three services and no port yet; belongs to the running event loop."""
     server = grpc.aio.server(options=_options(intake.max_request_bytes))
-    reading = asyncio.Semaphore(_READ_AT_ONCE)
+    reading = ReadingPlaces()
     server.add_generic_rpc_handlers(
         tuple(
             grpc.method_handlers_generic_handler(
@@ -61,10 +60,17 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
         # Collectors ping idle connections; without this they would be told to go away.
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+        # Who has gone without a word is noticed, and who connects without one.
+        ("grpc.keepalive_time_ms", 60_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+        ("grpc.server_handshake_timeout_ms", 10_000),
+        ("grpc.max_concurrent_streams", 256),
+        ("grpc.max_metadata_size", 16 << 10),
+        ("grpc.absolute_max_metadata_size", 32 << 10),
     ]
 
 
-def _export(intake: Intake, signal: Signal, reading: asyncio.Semaphore) -> Handler:
+def _export(intake: Intake, signal: Signal, reading: ReadingPlaces) -> Handler:
     async def export(_: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> bytes:
         outcome = await _outcome(intake, signal, context, reading)
         if isinstance(outcome, Refused):
@@ -75,7 +81,7 @@ def _export(intake: Intake, signal: Signal, reading: asyncio.Semaphore) -> Handl
 
 
 async def _outcome(
-    intake: Intake, signal: Signal, context: grpc.aio.ServicerContext, reading: asyncio.Semaphore
+    intake: Intake, signal: Signal, context: grpc.aio.ServicerContext, reading: ReadingPlaces
 ) -> Outcome:
     try:
         if refused := intake.access.refusal(_authorization(context)):
@@ -89,11 +95,11 @@ async def _outcome(
 
 
 async def _payload(
-    intake: Intake, context: grpc.aio.ServicerContext, reservation: Reservation, reading: asyncio.Semaphore
+    intake: Intake, context: grpc.aio.ServicerContext, reservation: Reservation, reading: ReadingPlaces
 ) -> bytes:
     """The one message of a call, read when few others are being read: its size is not known before."""
     try:
-        async with asyncio.timeout(intake.body_timeout_s), reading:
+        async with asyncio.timeout(intake.body_timeout_s), reading.place():
             # Where nothing more fits, the message need not be read to be refused.
             reservation.grow_to(_LEAST_BYTES)
             payload = await context.read()

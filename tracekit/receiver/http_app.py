@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -32,7 +32,7 @@ def http_app(intake: Intake, *, fault: Callable[[], str | None], extra: Sequence
         Route("/metrics", _metrics(intake), methods=["GET"]),
         *extra,
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_thing, Exception: _defect})
+    app = Starlette(routes=routes, exception_handlers=_ON_ERRORS)
     # Senders do not follow a redirect with their body.
     app.router.redirect_slashes = False
     return app
@@ -70,3 +70,10 @@ async def _no_such_thing(request: Request, error: Exception) -> Response:
 async def _defect(request: Request, error: Exception) -> Response:
     refused = Refused(Refusal.INTERNAL, "this request cannot be handled; the server's log says why")
     return refusal(refused, encoding=request_encoding(request) or "json")
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)
+
+
+_ON_ERRORS = {HTTPException: _no_such_thing, ClientDisconnect: _gone, Exception: _defect}

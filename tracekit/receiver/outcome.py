@@ -16,6 +16,7 @@ class Refusal(Enum):
 
     INVALID = (3, 400)
     UNAUTHENTICATED = (16, 401)
+    FORBIDDEN = (7, 403)
     NOT_FOUND = (5, 404)
     WRONG_METHOD = (12, 405)
     STALLED = (4, 408)

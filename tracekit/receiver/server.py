@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from starlette.routing import BaseRoute
@@ -16,15 +16,17 @@ from tracekit.receiver.allocator import share_arenas
 from tracekit.receiver.budget import Budget
 from tracekit.receiver.committer import Committer
 from tracekit.receiver.counters import Counters
-from tracekit.receiver.following import UnitsFollower
+from tracekit.receiver.guard import Guard
 from tracekit.receiver.held_store import HeldStore
 from tracekit.receiver.http_app import http_app
 from tracekit.receiver.intake import Intake
 from tracekit.receiver.ports import Ports
 from tracekit.receiver.retention import Retention
 from tracekit.receiver.self_metrics import SelfMetrics
+from tracekit.receiver.tls import Certificate
+from tracekit.receiver.units_updater import UnitsUpdater
 from tracekit.receiver.warm_up import warm_up
-from tracekit.store import Database, stored_bytes
+from tracekit.store import Database, spill_folder, stored_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,11 @@ class ReceiverSettings:
     max_waiting_bytes: int = 80 << 20
     group_bytes: int = 8 << 20
     store_memory_bytes: int = 416 << 20
-    """What DuckDB may hold in memory; larger sorts and joins go to disk."""
+    """What DuckDB may hold in memory for receiving; larger sorts and joins go to disk."""
+    asking_memory_bytes: int = 256 << 20
+    """What it may hold besides for questions."""
+    spill_bytes: int = 4 << 30
+    """What may lie on disk for sorts and joins, in a folder beside the store."""
     store_log_bytes: int = 32 << 20
     """Size of the write-ahead log at which it is folded into the file: what is received meanwhile waits, the
     shorter the more often it is done."""
@@ -49,6 +55,8 @@ class ReceiverSettings:
     self_metrics_interval_s: float = 60.0
     max_age_s: int | None = None
     max_store_bytes: int | None = None
+    certificate: Certificate | None = None
+    """What the ports show; None speaks in the clear."""
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
@@ -59,12 +67,17 @@ class ReceiverSettings:
         if self.token is not None and not self.token.strip():
             raise UsageError("the token is empty; give one that cannot be guessed")
 
-    @property
-    def tuning(self) -> dict[str, str]:
-        """DuckDB's settings for the store."""
+    def tuning(self, path: Path) -> dict[str, str]:
+        """DuckDB's settings for the store at `path`."""
         return {
-            "memory_limit": f"{self.store_memory_bytes}B",
+            "memory_limit": f"{self.store_memory_bytes + self.asking_memory_bytes}B",
             "checkpoint_threshold": f"{self.store_log_bytes}B",
+            "temp_directory": str(spill_folder(path)),
+            "max_temp_directory_size": f"{self.spill_bytes}B",
+            # Tasks of one query do not run to their end before those of another begin.
+            "scheduler_process_partial": "true",
+            # Each question gets its share of the memory by this; no SELECT can change it.
+            "allowed_configs": "['operator_memory_limit']",
         }
 
 
@@ -77,15 +90,22 @@ class Receiver:
         settings: ReceiverSettings,
         *,
         extra_routes: Callable[[Receiver], Sequence[BaseRoute]] = lambda receiver: (),
+        extra_body_bytes: Mapping[str, int | None] = MappingProxyType({}),
+        end_questions: Callable[[], object] = lambda: None,
     ) -> None:
+        """`extra_body_bytes` limits the bodies of further routes, None where they see to it themselves;
+        `end_questions` ends what others do with the store, for its memory and its file."""
         self.settings = settings
         share_arenas()
+        tuning = settings.tuning(Path(path))
         self.store = HeldStore(
-            lambda: Database.serve(path, row_group_rows=settings.store_row_group_rows, tuning=settings.tuning)
+            Path(path),
+            lambda: Database.serve(path, row_group_rows=settings.store_row_group_rows, tuning=tuning),
+            clear=end_questions,
         )
         self.counters = Counters()
         retention = Retention(max_age_s=settings.max_age_s, max_bytes=settings.max_store_bytes)
-        self.units = UnitsFollower(self.store, retention)
+        self.units = UnitsUpdater(self.store, retention)
         budget = Budget(settings.max_waiting_bytes)
         self.committer = Committer(
             self.store,
@@ -93,6 +113,7 @@ class Receiver:
             group_bytes=settings.group_bytes,
             after_commit=self.units.notice,
             written=budget.observe,
+            free_memory=end_questions,
         )
         self.intake = Intake(
             Access(settings.token),
@@ -104,7 +125,12 @@ class Receiver:
         )
         app = http_app(self.intake, fault=lambda: self.store.fault, extra=extra_routes(self))
         self.ports = Ports(
-            self.intake, app, host=settings.host, http_port=settings.http_port, grpc_port=settings.grpc_port
+            self.intake,
+            Guard(app, self.intake.access, settings.body_timeout_s, extra_body_bytes),
+            host=settings.host,
+            http_port=settings.http_port,
+            grpc_port=settings.grpc_port,
+            certificate=settings.certificate,
         )
         self._self_metrics = SelfMetrics(self.counters, self.committer, interval_s=settings.self_metrics_interval_s)
         self._add_gauges(Path(path), budget)

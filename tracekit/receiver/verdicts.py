@@ -6,11 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from tracekit.otlp import Document, decode
-from tracekit.otlp.batch import Batch
-from tracekit.otlp.reasons import DOCUMENT_FAULTS, Reason
+from tracekit.otlp import Batch, Document, decode
 from tracekit.receiver.export import Export
 from tracekit.receiver.outcome import Accepted, Refusal, Refused, Violation
+from tracekit.records import DOCUMENT_FAULTS, Reason
 from tracekit.store import Reject
 
 # A body that breaks the encoding is refused as a whole: nobody can tell what else in it means something

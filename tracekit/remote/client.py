@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 import polars as pl
 
 from tracekit import errors
 from tracekit.errors import QueryError, StoreError, StoreLockedError, TracekitError
 from tracekit.remote.endpoint import Endpoint
-from tracekit.remote.wire import frame_from, unpacked
+from tracekit.remote.wire import rows_from, unpacked
 
 ROW_LIMIT = 1_000_000
 TRUNCATED_HEADER = "tracekit-truncated"
@@ -36,8 +37,9 @@ class RemoteStore:
         request = {"sql": statement, "parameters": parameters, "row_limit": ROW_LIMIT}
         headers, body = self._ask("/api/sql", request)
         if headers.get(TRUNCATED_HEADER):
-            raise QueryError(f"there are more than {ROW_LIMIT} rows; add LIMIT, or ask when the server is stopped")
-        return frame_from(body)
+            remedy = "add LIMIT, or ask when the server is stopped"
+            raise QueryError(f"there are more than {ROW_LIMIT} rows; {remedy}", statement=statement)
+        return rows_from(body)
 
     def answer(self, name: str, /, *arguments: object, **options: object) -> Any:
         """What the method `name` of `Store` answers in the server."""
@@ -58,7 +60,7 @@ class RemoteStore:
 
     def _post(self, path: str, content: bytes | Iterable[bytes], *, media_type: str) -> tuple[dict[str, str], bytes]:
         address = urlsplit(self.endpoint.url)
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT_S)
+        connection = _connection(address, self.endpoint.certificate)
         headers = {"Content-Type": media_type}
         if self.endpoint.token is not None:
             headers["Authorization"] = f"Bearer {self.endpoint.token}"
@@ -71,7 +73,9 @@ class RemoteStore:
         except (OSError, http.client.HTTPException) as error:
             raise StoreLockedError(
                 f"process {self.endpoint.pid} holds the store and does not answer at {self.endpoint.url} "
-                f"({error}); stop it, then repeat the command"
+                f"({error}); stop it, then repeat the command",
+                endpoint=self.endpoint.url,
+                pid=self.endpoint.pid,
             ) from error
         finally:
             connection.close()
@@ -80,11 +84,23 @@ class RemoteStore:
         return {name.lower(): value for name, value in response.getheaders()}, body
 
 
+def _connection(address: SplitResult, certificate: str | None) -> http.client.HTTPConnection:
+    host, port = address.hostname or "", address.port
+    if certificate is None:
+        return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
+    # The server is known by its file and not by a name: it is asked as 127.0.0.1, whatever it is called elsewhere.
+    context = ssl.create_default_context(cafile=certificate)
+    context.check_hostname = False
+    # A file may hold a server's certificate without that of its issuer.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
+
+
 def _error(status: int, body: bytes) -> TracekitError:
     """The error that the server met, as the class it had there."""
     try:
         told = json.loads(body)
-        kind, message = getattr(errors, told["error"]), told["message"]
+        kind, message, facts = getattr(errors, told["error"]), told["message"], told.get("facts", {})
+        return kind(message, **facts) if issubclass(kind, TracekitError) else StoreError(message)
     except (ValueError, KeyError, TypeError, AttributeError):
         return StoreError(f"the server answered {status}: {body[:200].decode(errors='replace')}")
-    return kind(message) if issubclass(kind, TracekitError) else StoreError(message)

@@ -14,11 +14,13 @@ _OWNER_ONLY = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that holds a store: its address, its process, and the token that it wants."""
+    """A server that holds a store: its address, its process, the token that it wants, the certificate that it shows."""
 
     url: str
     pid: int
     token: str | None = None
+    certificate: str | None = None
+    """File of the certificate, where the server speaks TLS."""
 
 
 @contextmanager

@@ -1,19 +1,22 @@
-"""Answers as JSON and back: frozen dataclasses with frames inside arrive as what they were."""
+"""Answers as JSON and back: frozen dataclasses with frames inside arrive as what they were.
+
+A class crosses under the name that it is registered with (`tracekit.schema.exchanged`); nothing else can be made from
+what another process sent.
+"""
 
 from __future__ import annotations
 
 import base64
-import importlib
 import io
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from tracekit.errors import TracekitError
-
-_PACKAGE = "tracekit."
+from tracekit.schema import exchanged_name, exchanged_type
 
 
 def packed(value: object) -> Any:
@@ -29,9 +32,9 @@ def packed(value: object) -> Any:
             return {type(value).__name__: [packed(each) for each in value]}
         case dict():
             return {"dict": [[packed(key), packed(each)] for key, each in value.items()]}
-    if is_dataclass(value) and type(value).__module__.startswith(_PACKAGE):
+    if is_dataclass(value) and (name := exchanged_name(type(value))) is not None:
         return {
-            "class": f"{type(value).__module__}:{type(value).__qualname__}",
+            "type": name,
             "fields": {field.name: packed(getattr(value, field.name)) for field in fields(value)},
         }
     raise TypeError(f"{type(value).__name__} cannot be sent to another process")
@@ -50,7 +53,7 @@ def unpacked(value: Any) -> Any:
             return tuple(unpacked(each) for each in items)
         case {"dict": items}:
             return {unpacked(key): unpacked(each) for key, each in items}
-        case {"class": name, "fields": values}:
+        case {"type": str(name), "fields": dict(values)}:
             return _dataclass(name)(**{key: unpacked(each) for key, each in values.items()})
     raise TracekitError("the server's answer cannot be read; use the same version of tracekit as the server")
 
@@ -67,9 +70,13 @@ def frame_from(stream: bytes) -> pl.DataFrame:
     return pl.read_ipc_stream(io.BytesIO(stream))
 
 
+def rows_from(stream: bytes) -> pl.DataFrame:
+    """The rows of an Arrow stream as DuckDB writes it, in the types that it gives polars where it runs here."""
+    return pl.DataFrame(pl.from_arrow(pa.ipc.open_stream(stream).read_all()))
+
+
 def _dataclass(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    found = getattr(importlib.import_module(module), attribute, None) if module.startswith(_PACKAGE) else None
-    if not (isinstance(found, type) and is_dataclass(found)):
+    found = exchanged_type(name)
+    if found is None:
         raise TracekitError(f"the server's answer holds an unknown {name}; use the same version of tracekit")
     return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import polars as pl
 
-from tracekit.analysis import QualityAnswer, StragglersAnswer, TailAnswer
-from tracekit.analysis.durations import duration_text
-from tracekit.analysis.stragglers import culprit_text
+from tracekit.analysis import Answer, QualityAnswer, StragglersAnswer, TailAnswer, kind_of
 from tracekit.ingest import IngestReport
 from tracekit.output import Output, table
-from tracekit.report import words
+from tracekit.wording import culprit_text, duration_text, interval_text, share_text
 
 # Of attribute values that the text shows: their false discovery rate or, where none is known, how much more frequent
 # they are in how many units.
@@ -18,19 +19,38 @@ _MUCH_MORE = 0.3
 _ENOUGH = 10
 
 
-def tail_output(answer: TailAnswer) -> Output:
-    """Rows: one a stage. Object: the documented JSON of `tracekit tail`."""
-    return Output(answer.stages, answer.as_dict(), tail_text(answer))
+Text = TypeVar("Text", bound=Callable[[Any], str])
+
+_TEXTS: dict[type, Callable[[Any], str]] = {}
 
 
-def stragglers_output(answer: StragglersAnswer) -> Output:
-    """Rows: one a culprit. Object: the documented JSON of `tracekit stragglers`."""
-    return Output(answer.culprits, answer.as_dict(), stragglers_text(answer))
+def text_for(kind: type) -> Callable[[Text], Text]:
+    """Register a function as the one that lays out answers of a class for a terminal."""
+
+    def register(lay_out: Text) -> Text:
+        _TEXTS[kind] = lay_out
+        return lay_out
+
+    return register
 
 
-def quality_output(answer: QualityAnswer) -> Output:
-    """Rows: one a check. Object: the documented JSON of `tracekit quality`."""
-    return Output(answer.checks, answer.as_dict(), quality_text(answer))
+def answer_text(answer: Answer) -> str:
+    """An answer for a terminal; without a layout of its own the summary, then its main frame."""
+    lay_out = _TEXTS.get(type(answer))
+    if lay_out is not None:
+        return lay_out(answer)
+    rows = _main_frame(answer)
+    return answer.summary if rows.is_empty() else f"{answer.summary}\n\n{table(rows)}"
+
+
+def answer_output(answer: Answer) -> Output:
+    """Any answer in all formats. Rows: its main frame. Object: the JSON of its command, `as_dict`."""
+    return Output(_main_frame(answer), answer.as_dict(), answer_text(answer))
+
+
+def _main_frame(answer: Answer) -> pl.DataFrame:
+    frame: pl.DataFrame = getattr(answer, kind_of(answer).rows)
+    return frame
 
 
 def ingest_output(report: IngestReport) -> Output:
@@ -40,6 +60,7 @@ def ingest_output(report: IngestReport) -> Output:
     return Output(rows, report.as_dict(), ingest_text(report))
 
 
+@text_for(TailAnswer)
 def tail_text(answer: TailAnswer) -> str:
     """The summary, then the stages, largest excess first, in units that people read."""
     if not len(answer.stages):
@@ -62,8 +83,8 @@ def _stage_table(answer: TailAnswer) -> pl.DataFrame:
             "tail": duration_text(row["tail_mean_ns"]),
             "baseline": duration_text(row["baseline_mean_ns"]),
             "excess": duration_text(row["excess_ns"]),
-            "share": words.share(row["share"]),
-            "95 % interval": words.interval(row["low_ns"], row["high_ns"]),
+            "share": share_text(row["share"]),
+            "95 % interval": interval_text(row["low_ns"], row["high_ns"]),
             "significant": {True: "yes", False: "no", None: "not known"}[row["significant"]],
             "± ambiguity": duration_text(row["ambiguity_ns"]),
         }
@@ -87,7 +108,7 @@ def _total_row(answer: TailAnswer) -> dict[str, str]:
         "baseline": duration_text(answer.baseline_mean_ns),
         "excess": duration_text(answer.excess_ns),
         "share": "",
-        "95 % interval": words.interval(answer.low_ns, answer.high_ns),
+        "95 % interval": interval_text(answer.low_ns, answer.high_ns),
         "significant": {True: "yes", False: "no", None: "not known"}[answer.significant],
         "± ambiguity": "",
     }
@@ -126,8 +147,8 @@ def _difference_table(differences: pl.DataFrame) -> pl.DataFrame:
         {
             "attribute": row["dimension"],
             "value": row["value"],
-            "slow": words.share(row["tail_share"]),
-            "rest": words.share(row["rest_share"]),
+            "slow": share_text(row["tail_share"]),
+            "rest": share_text(row["rest_share"]),
             "beyond chance": "not known" if row["adjusted_p"] is None else "yes",
         }
         for row in differences.iter_rows(named=True)
@@ -143,11 +164,12 @@ def _evidence_line(answer: TailAnswer) -> str:
     return "; ".join(parts) + "."
 
 
+@text_for(StragglersAnswer)
 def stragglers_text(answer: StragglersAnswer) -> str:
     """One sentence, then the culprits, largest loss first."""
-    return (
-        answer.summary if not len(answer.culprits) else f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
-    )
+    if answer.culprits.is_empty():
+        return answer.summary
+    return f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
 
 
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
@@ -158,13 +180,14 @@ def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
             "operation": row["operation"],
             "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",
             "lost": duration_text(row["lost_ns"]),
-            "share": words.share(row["share"]),
+            "share": share_text(row["share"]),
         }
         for row in culprits.iter_rows(named=True)
     ]
     return _right(pl.DataFrame(rows), "lost", "share")
 
 
+@text_for(QualityAnswer)
 def quality_text(answer: QualityAnswer) -> str:
     """The verdict, its reasons, and the checks that found something."""
     found = answer.checks.filter(pl.col("severity") != "ok")

@@ -1,4 +1,4 @@
-"""The ledger of jobs and their failures as rows, as objects and as text."""
+"""The ledger of jobs and their failures as text, alone and in the report."""
 
 from __future__ import annotations
 
@@ -6,37 +6,32 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.analysis import FailuresAnswer, GoodputAnswer
-from tracekit.analysis.durations import duration_text
-from tracekit.analysis.job_failures_words import culprit_text
-from tracekit.analysis.job_goodput_words import hours_text, share_text
-from tracekit.analysis.stragglers import culprit_text as straggler_text
-from tracekit.output import Output, table
-from tracekit.report import words
+from tracekit.analysis import Answer, FailuresAnswer, GoodputAnswer, failures, goodput
+from tracekit.output import table
+from tracekit.report.answers import text_for
+from tracekit.report.picture import Section, add_section
+from tracekit.schema import UnitKind
+from tracekit.store import Database
+from tracekit.wording import culprit_text, duration_text, first_cause_text, hours_text, moment_text, share_text
 
 _SHOWN = 12
 
 
-def goodput_output(answer: GoodputAnswer) -> Output:
-    """Rows: one a job and leaf. Object: the documented JSON of `tracekit goodput`."""
-    return Output(_machine(answer.training.leaves), answer.as_dict(), goodput_text(answer))
+def _ask_goodput(database: Database, kinds: frozenset[UnitKind]) -> Answer | None:
+    answer = goodput(database)
+    return answer if answer.training.jobs.height else None
 
 
-def failures_output(answer: FailuresAnswer) -> Output:
-    """Rows: one a failure. Object: the documented JSON of `tracekit failures`."""
-    rows = _machine(answer.training.incidents).with_columns(
-        pl.col("ranks").cast(pl.List(pl.String)).list.join(","), pl.col("hosts").list.join(",")
-    )
-    return Output(rows, answer.as_dict(), failures_text(answer))
+def _ask_failures(database: Database, kinds: frozenset[UnitKind]) -> Answer | None:
+    answer = failures(database)
+    return answer if answer.training.failed else None
 
 
-def _machine(frame: pl.DataFrame) -> pl.DataFrame:
-    """Exact decimals as integers where 64 bits hold them, else as text of all digits."""
-    exact = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Decimal)]
-    most = max([abs(int(value)) for name in exact for value in frame[name].drop_nulls()], default=0)
-    return frame.with_columns(pl.col(exact).cast(pl.Int64 if most < 2**63 else pl.String))
+add_section(Section("goodput", "Where did the paid accelerator time go?", _ask_goodput))
+add_section(Section("failures", "What failed first?", _ask_failures))
 
 
+@text_for(GoodputAnswer)
 def goodput_text(answer: GoodputAnswer) -> str:
     """The sentence of each job, its ledger, what was lost by owner and cause, and what was noticed."""
     if answer.training.jobs.is_empty():
@@ -79,7 +74,7 @@ def _leaf_table(leaves: pl.DataFrame) -> pl.DataFrame:
         {
             "leaf": row["leaf"],
             "accelerator-seconds": _seconds(row["ns"]),
-            "share": words.share(row["share"]),
+            "share": share_text(row["share"]),
             "derived": _seconds(row["derived_ns"]) if row["derived_ns"] else "",
             "cost": "" if row["cost"] is None else f"{row['cost']:,.2f}",
         }
@@ -102,7 +97,7 @@ def _lost_table(lost: pl.DataFrame) -> pl.DataFrame:
             "owner": row["owner"],
             "cause": row["cause"] or "",
             "accelerator-seconds": _seconds(row["ns"]),
-            "share": words.share(row["share"]),
+            "share": share_text(row["share"]),
             "cost": "" if row["cost"] is None else f"{row['cost']:,.2f}",
         }
         for row in lost.head(_SHOWN).iter_rows(named=True)
@@ -111,7 +106,7 @@ def _lost_table(lost: pl.DataFrame) -> pl.DataFrame:
     if len(rest):
         rows.append({
             "leaf": f"{len(rest)} more", "owner": "", "cause": "", "accelerator-seconds": _seconds(rest["ns"].sum()),
-            "share": words.share(float(rest["share"].sum())),
+            "share": share_text(float(rest["share"].sum())),
             "cost": "" if rest["cost"].null_count() else f"{rest['cost'].sum():,.2f}",
         })  # fmt: skip
     return _right(_without_empty(pl.DataFrame(rows)), "accelerator-seconds", "share", "cost")
@@ -120,7 +115,7 @@ def _lost_table(lost: pl.DataFrame) -> pl.DataFrame:
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
-            "who": straggler_text(row),
+            "who": culprit_text(row),
             "stage": row["stage"],
             "operation": row["operation"],
             "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",
@@ -137,13 +132,14 @@ def _scaling_table(scaling: pl.DataFrame) -> pl.DataFrame:
             "accelerators": f"{row['world_size']:,}",
             "steps": f"{row['steps']:,}",
             "a step": duration_text(row["step_ns"]),
-            "efficiency": words.share(row["efficiency"]),
+            "efficiency": share_text(row["efficiency"]),
         }
         for row in scaling.iter_rows(named=True)
     ]
     return _right(pl.DataFrame(rows), "accelerators", "steps", "a step", "efficiency")
 
 
+@text_for(FailuresAnswer)
 def failures_text(answer: FailuresAnswer) -> str:
     """The sentence, then a row a failure in order of time."""
     incidents = answer.training.incidents
@@ -152,8 +148,8 @@ def failures_text(answer: FailuresAnswer) -> str:
     rows = [
         {
             "failure": row["id"],
-            "onset": words.moment(row["onset_ns"]),
-            "first cause": culprit_text(row),
+            "onset": moment_text(row["onset_ns"]),
+            "first cause": first_cause_text(row),
             "owner": row["owner"],
             "manner": row["manner"],
             "noticed after": duration_text(row["declared_ns"] - row["onset_ns"]),
@@ -185,6 +181,3 @@ def _right(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
     present = [name for name in columns if name in frame.columns]
     widths = {name: max([len(name), *(len(text) for text in frame[name])]) for name in present}
     return frame.with_columns(pl.col(name).str.pad_start(width) for name, width in widths.items())
-
-
-__all__ = ["failures_output", "failures_text", "goodput_output", "goodput_text", "share_text"]

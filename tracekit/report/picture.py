@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from tracekit.analysis import (
-    FailuresAnswer,
-    GoodputAnswer,
-    QualityAnswer,
-    StragglersAnswer,
-    TailAnswer,
-    failures,
-    goodput,
-    quality,
-    stragglers,
-    tail,
-)
-from tracekit.analysis.measured import Metric
+from tracekit.analysis import Answer, QualityAnswer, TailAnswer, quality, stragglers, tail
 from tracekit.output import Output, table
-from tracekit.report import words
-from tracekit.report.answers import quality_text, stragglers_text, tail_text
-from tracekit.report.job_answers import failures_text, goodput_text
+from tracekit.report.answers import answer_text
+from tracekit.schema import METRICS, Metric, UnitKind
 from tracekit.store import Database
+from tracekit.wording import counted, moment_text
 
-QUESTIONS: dict[Metric, str] = {
+TAIL_TITLES: dict[Metric, str] = {
     "ttft": "What made the first token of the slow requests late?",
     "tpot": "What made the tokens of the slow requests slow?",
     "e2e": "What made the slow requests slow from end to end?",
@@ -33,39 +23,67 @@ QUESTIONS: dict[Metric, str] = {
 }
 
 
+@dataclass(frozen=True)
+class Section:
+    """A question that the report asks after the tails.
+
+    name: its key in the JSON. title: the heading. ask: the answer, None where the store has nothing to ask about;
+    it is given the store and the kinds of units that the store has tails of.
+    """
+
+    name: str
+    title: str
+    ask: Callable[[Database, frozenset[UnitKind]], Answer | None]
+
+
+_SECTIONS: list[Section] = []
+
+
+def add_section(section: Section) -> None:
+    """Let the report ask one more question, after those that were added before."""
+    _SECTIONS.append(section)
+
+
+def _ask_stragglers(database: Database, kinds: frozenset[UnitKind]) -> Answer | None:
+    return stragglers(database) if UnitKind.STEP in kinds else None
+
+
+add_section(Section("stragglers", "Which rank made the others wait?", _ask_stragglers))
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """What the report shows."""
+
+    contents: dict[str, Any]
+    outcomes: pl.DataFrame
+    quality: QualityAnswer
+    tails: dict[Metric, TailAnswer]
+    further: dict[str, Answer | None]
+
+
 def report(database: Database) -> Output:
     """What is in the store, its quality, and for each metric that it has the tail.
 
     rows: one row a metric and stage (`metric, stage, owner, excess_ns, share, significant`).
-    json: `contents`, `outcomes`, `quality`, `tails` by metric, `stragglers`, `goodput`, `failures`.
+    json: `contents`, `outcomes`, `quality`, `tails` by metric, then the further sections, `stragglers` first.
     """
-    contents = database.query("explore/store_contents").row(0, named=True)
-    outcomes = database.query("explore/unit_outcomes")
+    picture = _picture(database)
+    return Output(rows=_rows(picture.tails), json=_json(picture), text="\n\n".join(_parts(picture)))
+
+
+def _picture(database: Database) -> _Picture:
     verdict = quality(database)
-    tails = {metric: tail(database, metric) for metric in QUESTIONS}
+    tails = {metric: tail(database, metric) for metric in METRICS}
     tails = {metric: answer for metric, answer in tails.items() if answer.count}
-    ranks = stragglers(database) if "step" in tails else None
-    jobs = (goodput(database), failures(database))
-    sections = [*_sections(contents, outcomes, verdict, tails, ranks), *_job_sections(*jobs)]
-    return Output(
-        rows=_rows(tails),
-        json=_json(contents, outcomes, verdict, tails, ranks) | _jobs_json(*jobs),
-        text="\n\n".join(sections),
+    kinds = frozenset(METRICS[metric].unit_kind for metric in tails)
+    return _Picture(
+        contents=database.query("explore/store_contents").row(0, named=True),
+        outcomes=database.query("explore/unit_outcomes"),
+        quality=verdict,
+        tails=tails,
+        further={section.name: section.ask(database, kinds) for section in _SECTIONS},
     )
-
-
-def _job_sections(ledgers: GoodputAnswer, incidents: FailuresAnswer) -> list[str]:
-    """The ledgers of jobs and what failed in them; nothing where there is no job."""
-    if ledgers.training.jobs.is_empty():
-        return []
-    return [
-        f"# Where did the paid accelerator time go?\n\n{goodput_text(ledgers)}",
-        f"# What failed first?\n\n{failures_text(incidents)}",
-    ]
-
-
-def _jobs_json(ledgers: GoodputAnswer, incidents: FailuresAnswer) -> dict[str, Any]:
-    return {"goodput": ledgers.as_dict(), "failures": incidents.as_dict()}
 
 
 def _rows(tails: dict[Metric, TailAnswer]) -> pl.DataFrame:
@@ -74,47 +92,39 @@ def _rows(tails: dict[Metric, TailAnswer]) -> pl.DataFrame:
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
-def _json(
-    contents: dict[str, Any],
-    outcomes: pl.DataFrame,
-    verdict: QualityAnswer,
-    tails: dict[Metric, TailAnswer],
-    ranks: StragglersAnswer | None,
-) -> dict[str, Any]:
+def _json(picture: _Picture) -> dict[str, Any]:
+    further = {name: None if answer is None else answer.as_dict() for name, answer in picture.further.items()}
     return {
-        "contents": contents,
-        "outcomes": outcomes.to_dicts(),
-        "quality": verdict.as_dict(),
-        "tails": {metric: answer.as_dict() for metric, answer in tails.items()},
-        "stragglers": None if ranks is None else ranks.as_dict(),
-    }
+        "contents": picture.contents,
+        "outcomes": picture.outcomes.to_dicts(),
+        "quality": picture.quality.as_dict(),
+        "tails": {metric: answer.as_dict() for metric, answer in picture.tails.items()},
+    } | further
 
 
-def _sections(
-    contents: dict[str, Any],
-    outcomes: pl.DataFrame,
-    verdict: QualityAnswer,
-    tails: dict[Metric, TailAnswer],
-    ranks: StragglersAnswer | None,
-) -> list[str]:
-    sections = [f"# What is in the store\n\n{_contents_text(contents)}"]
-    if len(outcomes):
-        sections.append(_outcomes_text(outcomes))
-    sections.append(f"# Quality\n\n{quality_text(verdict)}")
-    sections += [f"# {QUESTIONS[metric]} ({metric})\n\n{tail_text(answer)}" for metric, answer in tails.items()]
-    if ranks is not None:
-        sections.append(f"# Which rank made the others wait?\n\n{stragglers_text(ranks)}")
-    return sections
+def _parts(picture: _Picture) -> list[str]:
+    parts = [f"# What is in the store\n\n{_contents_text(picture.contents)}"]
+    if len(picture.outcomes):
+        parts.append(_outcomes_text(picture.outcomes))
+    parts.append(f"# Quality\n\n{answer_text(picture.quality)}")
+    parts += [
+        f"# {TAIL_TITLES[metric]} ({metric})\n\n{answer_text(answer)}" for metric, answer in picture.tails.items()
+    ]
+    for section in _SECTIONS:
+        answer = picture.further[section.name]
+        if answer is not None:
+            parts.append(f"# {section.title}\n\n{answer_text(answer)}")
+    return parts
 
 
 def _contents_text(contents: dict[str, Any]) -> str:
     parts = [
-        words.count(contents["span_count"], "span"),
-        words.count(contents["metric_point_count"], "metric point"),
-        words.count(contents["log_count"], "log record"),
-        f"from {words.count(contents['service_count'], 'service')}",
+        counted(contents["span_count"], "span"),
+        counted(contents["metric_point_count"], "metric point"),
+        counted(contents["log_count"], "log record"),
+        f"from {counted(contents['service_count'], 'service')}",
     ]
-    period = f"{words.moment(contents['first_ns'])} to {words.moment(contents['last_ns'])}"
+    period = f"{moment_text(contents['first_ns'])} to {moment_text(contents['last_ns'])}"
     return ", ".join(parts) + (f"; {period}." if contents["span_count"] else ".")
 
 

@@ -2,47 +2,50 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import logging
+import math
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from tracekit import queries
-from tracekit.api import Store
-from tracekit.errors import QueryError, StoreError, TracekitError, UsageError
-from tracekit.receiver.access import Access
-from tracekit.remote.client import ROW_LIMIT, TRUNCATED_HEADER
-from tracekit.remote.wire import frame_bytes, packed
-from tracekit.store import Database, LimitedRows, read_only_sql
+from tracekit.api import Store, questions
+from tracekit.errors import BusyError, QueryError, StoreError, TracekitError, UsageError
+from tracekit.receiver import Access
+from tracekit.remote import ROW_LIMIT, TRUNCATED_HEADER, packed
+from tracekit.serving.governor import Governor, Question
+from tracekit.serving.spooled import spooled_rows
+from tracekit.store import Database
 
-ANSWERS = ("tail", "stragglers", "goodput", "failures", "quality", "operations", "report")
+_log = logging.getLogger(__name__)
+
+ANSWERS = (*questions(), "operations", "report")
 _ARROW_STREAM = "application/vnd.apache.arrow.stream"
 _DEFAULT_ROW_LIMIT = 10_000
 _DEFAULT_TIME_LIMIT_S = 30.0
-_TIME_LIMIT_S = 300.0
-_WATCH_S = 0.2
 _QUERY_NAME = re.compile(r"[a-z_]+/[a-z0-9_]+")
+# A statement with its parameters; the largest that ships with tracekit has some kilobytes.
+_MAX_BODY_BYTES = 1 << 20
+_STATUS_OF: tuple[tuple[type[TracekitError], int], ...] = ((BusyError, 429), (StoreError, 503), (TracekitError, 400))
 
-# Its own threads, so that slow questions never delay what arrives.
-_THREADS = ThreadPoolExecutor(4, thread_name_prefix="tracekit-answers")
-
-Answer = Callable[[Request, Database, dict[str, Any]], Any]
+Answer = Callable[[Request, Governor, dict[str, Any]], Awaitable[Response]]
 
 
-def answer_routes(database: Callable[[], Database], access: Access) -> list[BaseRoute]:
+def answer_routes(governor: Governor, access: Access) -> list[BaseRoute]:
     """The read-only part of the HTTP port.
 
     `POST /api/sql` takes `{"sql", "parameters", "row_limit", "time_limit_s"}` and answers an Arrow stream;
-    `POST /api/answers/NAME` takes `{"arguments", "options"}` and answers what `Store.NAME` does, packed.
+    `POST /api/answers/NAME` takes `{"arguments", "options", "time_limit_s"}` and answers what `Store.NAME` does,
+    packed.
     """
-    guarded = _Guarded(database, access)
+    guarded = _Guarded(governor, access)
     return [
         Route("/api/sql", guarded.endpoint(_sql), methods=["POST"]),
         Route("/api/answers/query", guarded.endpoint(_query), methods=["POST"]),
@@ -50,36 +53,42 @@ def answer_routes(database: Callable[[], Database], access: Access) -> list[Base
     ]
 
 
+@dataclass(frozen=True, slots=True)
 class _Guarded:
     """Lets in who may read, reads the JSON body, and tells errors by their class."""
 
-    def __init__(self, database: Callable[[], Database], access: Access) -> None:
-        self._database = database
-        self._access = access
+    governor: Governor
+    access: Access
 
     def endpoint(self, answer: Answer) -> Callable[[Request], Any]:
         async def respond(request: Request) -> Response:
-            if refused := self._access.refusal(request.headers.get("authorization")):
+            if refused := self.access.refusal(request.headers.get("authorization")):
                 return error_response(UsageError(refused.message), status=401)
-            if not self._access.allows_host(request.headers.get("host")):
-                return error_response(UsageError("ask this server as 127.0.0.1 or localhost"), status=403)
             try:
-                return await answer(request, self._database(), _parsed(await request.body(), request))
-            except StoreError as error:
-                return error_response(error, status=503)
+                return await answer(request, self.governor, await _asked(request))
             except TracekitError as error:
-                return error_response(error, status=400)
+                return error_response(error, status=status_of(error))
 
         return respond
 
 
-def _parsed(body: bytes, request: Request) -> dict[str, Any]:
+def status_of(error: TracekitError) -> int:
+    """The HTTP status of an error: 429 and 503 where asking later helps."""
+    return next(status for kind, status in _STATUS_OF if isinstance(error, kind))
+
+
+async def _asked(request: Request) -> dict[str, Any]:
     # A browser sends JSON to a foreign site only after asking, and this server does not agree.
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise UsageError("send JSON with Content-Type: application/json")
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _MAX_BODY_BYTES:
+            raise UsageError(f"a question may have {_MAX_BODY_BYTES} bytes, this one has more; ask for less at once")
     try:
         parsed = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the body is not JSON: {error}") from error
     if not isinstance(parsed, dict):
         raise UsageError("the body must be a JSON object")
@@ -87,65 +96,109 @@ def _parsed(body: bytes, request: Request) -> dict[str, Any]:
 
 
 def error_response(error: TracekitError, *, status: int) -> JSONResponse:
-    """An error by its class and message, as `RemoteStore` reads it."""
-    return JSONResponse({"error": type(error).__name__, "message": str(error)}, status_code=status)
+    """An error by its class, message and facts, as `RemoteStore` reads it."""
+    headers = {"Retry-After": "1"} if status in (429, 503) else None
+    told = {"error": type(error).__name__, "message": str(error), "facts": error.facts}
+    return JSONResponse(told, status_code=status, headers=headers)
 
 
-async def _sql(request: Request, database: Database, asked: dict[str, Any]) -> Response:
-    rows = await _limited_rows(request, database, asked.get("sql"), asked)
+async def _sql(request: Request, governor: Governor, asked: dict[str, Any]) -> Response:
+    statement, parameters = asked.get("sql"), asked.get("parameters")
+    if not isinstance(statement, str):
+        raise UsageError('give the statement as a string under "sql"')
+    row_limit = int(_within(asked, "row_limit", _DEFAULT_ROW_LIMIT, ROW_LIMIT))
+    work = partial(
+        spooled_rows,
+        statement=statement,
+        parameters=_mapping(parameters, "parameters"),
+        row_limit=row_limit,
+        most_bytes=governor.limits.output_bytes,
+    )
+    rows = await _answered(request, governor, asked, work, default_s=_DEFAULT_TIME_LIMIT_S)
     headers = {TRUNCATED_HEADER: "true"} if rows.truncated else {}
-    return Response(frame_bytes(rows.frame), media_type=_ARROW_STREAM, headers=headers)
+    return StreamingResponse(rows.pieces(), media_type=_ARROW_STREAM, headers=headers)
 
 
-async def _query(request: Request, database: Database, asked: dict[str, Any]) -> Response:
-    (name,) = asked["arguments"] if isinstance(asked.get("arguments"), list) else (None,)
-    if not isinstance(name, str) or not _QUERY_NAME.fullmatch(name) or name not in queries.names(name.split("/")[0]):
-        raise UsageError(f"there is no query {name!r}")
-    limits = {"parameters": asked.get("options", {}), "row_limit": ROW_LIMIT, "time_limit_s": _TIME_LIMIT_S}
-    rows = await _limited_rows(request, database, queries.text(name), limits)
-    if rows.truncated:
-        raise QueryError(f"the query {name} has more than {ROW_LIMIT} rows")
-    return JSONResponse(packed(rows.frame))
+async def _query(request: Request, governor: Governor, asked: dict[str, Any]) -> Response:
+    (name,) = asked["arguments"] if _is_list_of_one(asked.get("arguments")) else (None,)
+    if not isinstance(name, str) or not _QUERY_NAME.fullmatch(name) or not _is_known(name):
+        raise UsageError(f"there is no query {str(name)[:200]!r}")
+    parameters = _mapping(asked.get("options"), "options")
+    return await _packed_answer(request, governor, asked, lambda store: store.query(name, **parameters))
+
+
+def _is_known(name: str) -> bool:
+    folder = name.split("/")[0]
+    try:
+        return name in queries.names(folder)
+    except OSError:
+        return False
 
 
 def _stored_answer(name: str) -> Answer:
-    async def answer(request: Request, database: Database, asked: dict[str, Any]) -> Response:
-        arguments, options = asked.get("arguments", []), asked.get("options", {})
-        try:
-            ask = partial(getattr(Store(database), name), *arguments, **options)
-            found = await asyncio.get_running_loop().run_in_executor(_THREADS, ask)
-        except TypeError as error:
-            raise UsageError(f"{name}: {error}") from error
-        return Response(json.dumps(packed(found)), media_type="application/json")
+    async def answer(request: Request, governor: Governor, asked: dict[str, Any]) -> Response:
+        arguments, options = asked.get("arguments") or [], _mapping(asked.get("options"), "options")
+        if not isinstance(arguments, list):
+            raise UsageError("arguments are a list")
+
+        def ask(store: Store) -> Any:
+            question = partial(store.ask, name) if name in questions() else getattr(store, name)
+            return question(*arguments, **options)
+
+        return await _packed_answer(request, governor, asked, ask)
 
     return answer
 
 
-async def _limited_rows(request: Request, database: Database, statement: object, asked: dict[str, Any]) -> LimitedRows:
-    """Rows of a statement in a thread of its own; it is stopped when the one who asked goes away."""
-    if not isinstance(statement, str):
-        raise UsageError('give the statement as a string under "sql"')
-    stop: list[Callable[[], None]] = []
-    ask = partial(
-        read_only_sql,
-        database,
-        statement,
-        parameters=asked.get("parameters") or {},
-        row_limit=_within(asked.get("row_limit"), _DEFAULT_ROW_LIMIT, ROW_LIMIT),
-        time_limit_s=_within(asked.get("time_limit_s"), _DEFAULT_TIME_LIMIT_S, _TIME_LIMIT_S),
-        interruptible=stop.append,
-    )
-    running = asyncio.get_running_loop().run_in_executor(_THREADS, ask)
-    while not running.done():
-        await asyncio.wait([running], timeout=_WATCH_S)
-        if stop and not running.done() and await request.is_disconnected():
-            stop[0]()
-    return await running
+async def _packed_answer(
+    request: Request, governor: Governor, asked: dict[str, Any], ask: Callable[[Store], Any]
+) -> Response:
+    def work(question: Question, database: Database) -> bytes:
+        try:
+            answer = json.dumps(packed(ask(Store(database)))).encode()
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+            question.check()
+            if isinstance(error, TracekitError):
+                raise
+            _log.info("a question cannot be answered", exc_info=True)
+            raise UsageError(f"{request.url.path}: {error}") from error
+        if len(answer) > governor.limits.output_bytes:
+            raise QueryError(f"the answer has more than {governor.limits.output_bytes} bytes; ask for less")
+        return answer
+
+    found = await _answered(request, governor, asked, work, default_s=governor.limits.time_s)
+    return Response(found, media_type="application/json")
 
 
-def _within(value: object, default: float, limit: float) -> Any:
+async def _answered(
+    request: Request,
+    governor: Governor,
+    asked: dict[str, Any],
+    work: Callable[[Question, Database], Any],
+    *,
+    default_s: float,
+) -> Any:
+    time_limit_s = _within(asked, "time_limit_s", default_s, governor.limits.time_s)
+    return await governor.answer(work, time_limit_s=time_limit_s, has_left=request.is_disconnected)
+
+
+def _within(asked: dict[str, Any], name: str, default: float, limit: float) -> float:
+    value = asked.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise UsageError("limits are positive numbers")
-    return type(default)(min(value, limit))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not value > 0 or (isinstance(value, float) and not math.isfinite(value)):
+        raise UsageError(f"{name} is a positive number, this is {str(value)[:100]!r}")
+    return min(value, limit)
+
+
+def _mapping(value: object, name: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise UsageError(f"{name} are a JSON object of names and values")
+    return value
+
+
+def _is_list_of_one(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 1

@@ -1,37 +1,37 @@
-"""The investigation app inside the server's process, behind the server's token."""
+"""The investigation app inside the server's process, behind the server's guard and token."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
-import time
-import urllib.request
-from collections.abc import Callable
-from http.cookies import SimpleCookie
+from concurrent.futures import Future
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from urllib.error import URLError
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import parse_qs
 
+import uvicorn
 from starlette.datastructures import Headers
-from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tracekit.queries import folder
-from tracekit.receiver import ReceiverSettings
-from tracekit.receiver.access import Access, is_loopback
+from tracekit.receiver import Access, Guard, ReceiverSettings, http_server, listener
 from tracekit.serving.app_settings import app_settings
 
 _COOKIE = "tracekit_token"
-_ASK_AGAIN_S = 0.1
+_DRAIN_S = 1
 
 
 class TokenGate:
     """Lets in who carries the token: in the address once (`?token=…`), in a cookie from then on."""
 
-    def __init__(self, app: ASGIApp, *, access: Access) -> None:
+    def __init__(self, app: ASGIApp, *, access: Access, is_secure: bool = False) -> None:
         self._app = app
         self._access = access
+        self._is_secure = is_secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request or WebSocket of the app, or refuse it."""
@@ -45,39 +45,91 @@ class TokenGate:
 
     def _is_allowed(self, scope: Scope) -> bool:
         headers = Headers(scope=scope)
-        cookie = SimpleCookie(headers.get("cookie", "")).get(_COOKIE)
-        given = f"Bearer {cookie.value}" if cookie else headers.get("authorization")
+        token = _cookie_token(headers.get("cookie", ""))
+        given = headers.get("authorization") if token is None else f"Bearer {token}"
         return self._access.refusal(given) is None or scope["path"] == "/_stcore/health"
 
     def _answer(self, scope: Scope) -> ASGIApp:
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if self._access.refusal(f"Bearer {token}") is not None:
             return PlainTextResponse("Open this page as /?token=TOKEN, with the token of the server.\n", 401)
-        welcome = RedirectResponse(scope["path"] or "/", status_code=303)
-        welcome.set_cookie(_COOKIE, token, httponly=True, samesite="strict")
+        # A path of two slashes would lead to another host.
+        welcome = RedirectResponse("/" + scope["path"].lstrip("/\\"), status_code=303)
+        welcome.set_cookie(_COOKIE, token, httponly=True, samesite="strict", secure=self._is_secure)
         return welcome
 
 
-def run_app(path: Path, settings: ReceiverSettings, *, port: int, ready: Callable[[str], None]) -> None:
-    """Run the app over the store at `path` until SIGTERM or SIGINT; `ready` is told its address when it
-    answers."""
-    import streamlit as st
-
-    os.environ["TRACEKIT_DB"] = str(path)
-    gate = [Middleware(TokenGate, access=Access(settings.token))] if settings.token is not None else []
-    local = settings.host if is_loopback(settings.host) else "127.0.0.1"
-    url = f"http://{local}:{port}"
-    threading.Thread(target=_tell_when_ready, args=(url, ready), daemon=True).start()
-    config = app_settings(server_address=settings.host, server_port=port, server_headless=True)
-    st.App(folder("app") / "main.py", middleware=gate).run(config=config)
+def _cookie_token(header: str) -> str | None:
+    try:
+        cookie = SimpleCookie(header).get(_COOKIE)
+    except CookieError:
+        return None
+    return None if cookie is None else cookie.value
 
 
-def _tell_when_ready(url: str, ready: Callable[[str], None]) -> None:
-    while True:
+class AppServer:
+    """Serves the app over the store at `path` on a port, in a thread of its own; a context manager."""
+
+    def __init__(self, path: Path, settings: ReceiverSettings, *, port: int) -> None:
+        self.host = settings.host
+        self._settings = settings
+        self._listener = listener(settings.host, port, option="--ui")
+        self.port: int = self._listener.getsockname()[1]
+        os.environ["TRACEKIT_DB"] = str(path)
+        self._answering: Future[None] = Future()
+        self._server: uvicorn.Server | None = None
+        self._thread = threading.Thread(target=self._run, name="tracekit-app", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Serve; returns when the app answers."""
+        self._thread.start()
+        self._answering.result()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop, with whatever pages are open."""
+        if self._server is not None:
+            self._server.should_exit = True
+        self._thread.join(timeout=2 * _DRAIN_S + 1)
+        self._listener.close()
+
+    def _run(self) -> None:
         try:
-            with urllib.request.urlopen(f"{url}/_stcore/health") as answer:
-                if answer.status == 200:
-                    ready(url)
-                    return
-        except (URLError, OSError):
-            time.sleep(_ASK_AGAIN_S)
+            asyncio.run(self._serve())
+        except BaseException as error:
+            if self._answering.done():
+                raise
+            self._answering.set_exception(error)
+
+    async def _serve(self) -> None:
+        certificate = self._settings.certificate
+        self._server = server = http_server(
+            self._guarded(_app(self._settings.host, self.port)),
+            certificate=certificate,
+            drain_s=_DRAIN_S,
+            with_lifespan=True,
+            with_websocket=True,
+        )
+        serving = asyncio.create_task(server.serve(sockets=[self._listener]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        self._answering.set_result(None)
+        await serving
+
+    def _guarded(self, app: ASGIApp) -> ASGIApp:
+        access = Access(self._settings.token)
+        if self._settings.token is not None:
+            app = TokenGate(app, access=access, is_secure=self._settings.certificate is not None)
+        return Guard(app, access)
+
+
+def _app(host: str, port: int) -> Any:
+    """Streamlit's application, with the settings that the app ships with."""
+    import streamlit as st
+    from streamlit.web import bootstrap
+
+    settings = app_settings(server_address=host, server_port=port, server_headless=True)
+    bootstrap.load_config_options({name.replace(".", "_"): value for name, value in settings.items()})
+    return st.App(folder("app") / "main.py")

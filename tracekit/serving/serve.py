@@ -5,66 +5,89 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import FrameType
 
 from starlette.routing import BaseRoute
 
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, announced
 from tracekit.serving.answers import answer_routes
-from tracekit.serving.app import run_app
-from tracekit.serving.uploads import upload_routes
+from tracekit.serving.app import AppServer
+from tracekit.serving.governor import AskingLimits, Governor
+from tracekit.serving.uploads import UPLOAD_PATH, upload_routes
+from tracekit.stopping import Stopping
 from tracekit.store import holding
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """What a server does: how it receives, and on which port the app is (None: no app)."""
+    """What a server does: how it receives, what may be asked, and on which port the app is (None: no app)."""
 
     receiver: ReceiverSettings
     ui_port: int | None = 8501
+    asking: AskingLimits = field(default_factory=AskingLimits)
 
 
-def serve(path: Path, settings: ServeSettings, *, ready: Callable[[str], None]) -> None:
-    """Serve the store at `path` until SIGTERM or SIGINT, then drain.
+def serve(path: Path, settings: ServeSettings, *, stopping: Stopping, ready: Callable[[str], None]) -> None:
+    """Serve the store at `path` until `stopping` says so: end what is asked, answer what was sent, close.
 
-    `ready` is called with one line once all ports answer. To be called in the main thread, which takes the
-    signals.
+    `ready` is called with one line once all ports answer.
     Raises `UsageError` for a port that is taken and `StoreError` for a store that cannot be used.
     """
     _allow_many_connections()
     with ExitStack() as running:
-        stopping = running.enter_context(_signals())
-        receiver = Receiver(path, settings.receiver, extra_routes=_routes)
-        running.enter_context(holding(path, lambda: receiver.store.database))
+        governor = Governor(lambda: receiver.store.database, settings.asking)
+        receiver = Receiver(
+            path,
+            settings.receiver,
+            extra_routes=partial(_routes, governor),
+            extra_body_bytes={UPLOAD_PATH: None},
+            end_questions=governor.stop_all,
+        )
+        app = None if settings.ui_port is None else AppServer(path, settings.receiver, port=settings.ui_port)
         running.enter_context(receiver)
-        endpoint = Endpoint(_url(receiver), os.getpid(), settings.receiver.token)
-        running.enter_context(announced(path, endpoint))
-        lines = f"{path}: OTLP/HTTP and SQL at {endpoint.url}, OTLP/gRPC at {_grpc_address(receiver)}"
-        if settings.ui_port is None:
-            ready(lines)
-            stopping.wait()
-            return
-        # What the app's framework prints about itself is no data.
-        running.enter_context(contextlib.redirect_stdout(sys.stderr))
-        run_app(path, settings.receiver, port=settings.ui_port, ready=lambda url: ready(f"{lines}, app at {url}"))
+        running.enter_context(holding(path, governor))
+        lines = f"{path}: OTLP/HTTP and SQL at {_url(receiver)}, OTLP/gRPC at {_grpc_address(receiver)}"
+        if app is not None:
+            # What the app's framework prints about itself is no data.
+            running.enter_context(contextlib.redirect_stdout(sys.stderr))
+            running.enter_context(app)
+            lines += f", app at {_address(settings.receiver, app.host, app.port)}"
+        running.callback(governor.close)
+        running.enter_context(announced(path, _endpoint(receiver)))
+        stopping.started()
+        ready(lines)
+        stopping.wait()
 
 
-def _routes(receiver: Receiver) -> list[BaseRoute]:
+def _routes(governor: Governor, receiver: Receiver) -> Sequence[BaseRoute]:
     """What the HTTP port serves beside the receiver's own."""
-    given = (lambda: receiver.store.database, receiver.intake.access)
-    return [*answer_routes(*given), *upload_routes(*given)]
+    access = receiver.intake.access
+    return [*answer_routes(governor, access), *upload_routes(lambda: receiver.store.database, access)]
+
+
+def _endpoint(receiver: Receiver) -> Endpoint:
+    certificate = receiver.settings.certificate
+    return Endpoint(
+        _url(receiver),
+        os.getpid(),
+        receiver.settings.token,
+        None if certificate is None else str(certificate.cert_path.resolve()),
+    )
 
 
 def _url(receiver: Receiver) -> str:
-    return f"http://{_reachable(receiver.ports.host)}:{receiver.ports.http_port}"
+    return _address(receiver.settings, receiver.ports.host, receiver.ports.http_port)
+
+
+def _address(settings: ReceiverSettings, host: str, port: int) -> str:
+    scheme = "http" if settings.certificate is None else "https"
+    return f"{scheme}://{_reachable(host)}:{port}"
 
 
 def _grpc_address(receiver: Receiver) -> str:
@@ -75,22 +98,6 @@ def _reachable(host: str) -> str:
     """The host as a client on this machine writes it."""
     local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{local}]" if ":" in local else local
-
-
-@contextmanager
-def _signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set inside the block."""
-    stopping = threading.Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stopping
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _allow_many_connections() -> None:

@@ -1,31 +1,38 @@
 """The trace store: one DuckDB file that is opened, written, read and brought up to date here."""
 
 from tracekit.store.database import Database
-from tracekit.store.held import held_database, holding
+from tracekit.store.held import HeldStore, held_store, holding
 from tracekit.store.ingests import IngestWriter
-from tracekit.store.preparing import ClusteredBatch, PreparedBatch, clustered, prepared
+from tracekit.store.merging import MergedBatch, SortedBatch, merge_batches, sort_by_service
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
-from tracekit.store.read_only import LimitedRows, read_only_sql
+from tracekit.store.read_only import LimitedRows, batches, looked_up, only_looking, read_only_sql, spill_folder
 from tracekit.store.schema import SCHEMA_VERSION
-from tracekit.store.writing import Reject, WriteCounts, write_batch
+from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
 __all__ = [
     "SCHEMA_VERSION",
-    "ClusteredBatch",
     "Database",
+    "HeldStore",
     "IngestWriter",
     "LimitedRows",
-    "PreparedBatch",
+    "MergedBatch",
     "PruneReport",
     "Reject",
+    "SortedBatch",
+    "WatchedDatabase",
     "WriteCounts",
-    "clustered",
-    "held_database",
+    "batches",
+    "decoder_rejects",
+    "held_store",
     "holding",
-    "prepared",
+    "looked_up",
+    "merge_batches",
+    "only_looking",
     "prune",
     "read_only_sql",
     "rewrite",
+    "sort_by_service",
+    "spill_folder",
     "stored_bytes",
     "used_bytes",
     "write_batch",

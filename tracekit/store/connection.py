@@ -40,6 +40,7 @@ _FULL = (
     f"errno {errno.ENOSPC}",
 )
 _OPEN_HERE = ("different configuration", "Unique file handle conflict")
+_BROKEN_LOG = "replaying WAL"
 _NEWER_STORAGE = "Trying to read a database file with version number"
 
 
@@ -91,22 +92,56 @@ def store_errors(path: Path | None) -> Iterator[None]:
         raise translated(error, path) from error
 
 
+_REFUSALS = (
+    duckdb.ConstraintException,
+    duckdb.ConversionException,
+    duckdb.OutOfRangeException,
+    duckdb.InvalidInputException,
+    duckdb.TypeMismatchException,
+    duckdb.InvalidTypeException,
+)
+"""Faults of the rows that were to be stored; nothing is wrong with the file."""
+
+
+def is_refusal(error: StoreError) -> bool:
+    """Whether a statement failed because of the data in it, not because of the store."""
+    return isinstance(error.__cause__, _REFUSALS)
+
+
 def translated(error: duckdb.Error, path: Path | None) -> StoreError:
     """The `StoreError` that a DuckDB error on the store at `path` amounts to."""
     message = str(error)
     where = str(path) if path else "the trace store in memory"
     if "Conflicting lock is held" in message:
-        return StoreLockedError(_locked(message, where))
+        return StoreLockedError(_locked(message, where), path=path, pid=_holder(message))
     if any(sign in message for sign in _OPEN_HERE):
         return StoreLockedError(
             f"{where} is already open in this process in another mode; "
-            "close that one first, or use the Database that is open"
+            "close that one first, or use the Database that is open",
+            path=path,
         )
     if _NEWER_STORAGE in message:
-        return StoreVersionError(f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})")
+        told = f"{where} was written by a newer DuckDB; upgrade tracekit to read it ({message})"
+        return StoreVersionError(told, path=path)
+    if _BROKEN_LOG in message and path is not None:
+        return StoreError(_log_not_readable(path, message), path=path)
     if any(sign in message for sign in _FULL):
-        return StoreFullError(f"no room to write {where}: free some space on its disk ({message})")
-    return StoreError(f"{where} cannot be used as a trace store: {message}")
+        return StoreFullError(f"no room to write {where}: free some space on its disk ({message})", path=path)
+    return StoreError(f"{where} cannot be used as a trace store: {message}", path=path)
+
+
+def _holder(message: str) -> int | None:
+    """The process that holds a file, where DuckDB names it."""
+    named = re.search(r"\(PID (\d+)\)", message)
+    return None if named is None else int(named[1])
+
+
+def _log_not_readable(path: Path, message: str) -> str:
+    log = path.with_name(path.name + ".wal")
+    return (
+        f"the log {log} cannot be read to its end ({message}); copy {path} and {log} to a safe place, then save what "
+        f"is in the file itself with `mv {log} {log}.broken`, and send again what came since"
+    )
 
 
 def _locked(message: str, where: str) -> str:

@@ -18,9 +18,9 @@ from tracekit import queries
 from tracekit.errors import QueryError, StoreError, UsageError
 from tracekit.store import schema
 from tracekit.store.connection import SERVED_CATALOG, connect, connect_served, store_errors
+from tracekit.store.dedup_cache import DedupCache
 from tracekit.store.frames import frame, unterminated
 from tracekit.store.known_spans import load_recent
-from tracekit.store.memory import Memory
 from tracekit.store.recent_spans import RecentSpans
 
 
@@ -30,7 +30,7 @@ class Database:
     Its SQL cannot reach the file system; frames enter with `cursor().register(name, frame)`.
     Any thread may call any method; a cursor belongs to one thread at a time. Who adds records holds
     `writing`, because new numbers for resources, scopes and series depend on those given before, and uses
-    `memory`, which knows some of those; who changes
+    `dedup_cache`, which knows some of those; who changes
     units holds `building`, because two that make the same unit at once do not see each other.
     """
 
@@ -41,7 +41,7 @@ class Database:
         self.read_only = read_only
         self.writing = threading.Lock()
         self.building = threading.Lock()
-        self.memory = Memory()
+        self.dedup_cache = DedupCache()
         self._connection = connection
         self._catalog = catalog
         self._cursor_lock = threading.Lock()
@@ -111,7 +111,7 @@ class Database:
                 return False
             self._connection.close()
             self._connection = self._connect_again()
-            self.memory.rows_written = 0
+            self.dedup_cache.rows_written = 0
             return True
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
@@ -123,7 +123,7 @@ class Database:
             try:
                 return frame(cursor.sql(unterminated(statement), params=parameters or None))
             except duckdb.Error as error:
-                raise QueryError(str(error)) from error
+                raise QueryError(str(error), statement=statement) from error
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
@@ -174,7 +174,7 @@ class Database:
         recent = RecentSpans()
         with self.writing, closing(self.cursor()) as cursor, store_errors(self.path):
             load_recent(cursor, recent)
-            self.memory.spans = recent
+            self.dedup_cache.spans = recent
 
     def _prepare_schema(self) -> None:
         where = str(self.path or "the trace store in memory")
@@ -185,7 +185,7 @@ class Database:
             if found is not None:
                 schema.check_version(found, where=where)
             if self.read_only:
-                raise StoreError(f"{where} is empty or of an older tracekit; open it once for writing")
+                raise StoreError(f"{where} is empty or of an older tracekit; open it once for writing", path=self.path)
             if found is None:
                 schema.create(cursor)
             else:
@@ -198,11 +198,12 @@ def _check_location(path: Path | None, *, read_only: bool, create: bool) -> None
             raise UsageError("a store in memory is empty when it is opened: open it for writing")
         return
     if path.is_dir():
-        raise StoreError(f"{path} is a folder; name the file of a trace store")
+        raise StoreError(f"{path} is a folder; name the file of a trace store", path=path)
     if (read_only or not create) and not path.exists():
-        raise StoreError(f"there is no trace store at {path}; make one with `tracekit ingest PATH --db {path}`")
+        remedy = f"make one with `tracekit ingest PATH --db {path}`"
+        raise StoreError(f"there is no trace store at {path}; {remedy}", path=path)
     if not path.parent.is_dir():
-        raise StoreError(f"the folder {path.parent} does not exist; make it first")
+        raise StoreError(f"the folder {path.parent} does not exist; make it first", path=path)
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
+from tracekit.errors import StoreError
+from tracekit.records import Batch
 from tracekit.store.columns import numbered
+from tracekit.store.connection import is_refusal
 from tracekit.store.database import Database
-from tracekit.store.preparing import PreparedBatch
+from tracekit.store.isolating import isolate
+from tracekit.store.merging import MergedBatch
 from tracekit.store.statements import run
-from tracekit.store.writing import Reject, WriteCounts, write_batch
-
-if TYPE_CHECKING:
-    from tracekit.otlp import Batch
+from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
 _UNFINISHED = "did not finish: ingest the source again to complete it, what is stored is not stored twice"
 _COUNTS = ("spans", "metric_points", "logs", "duplicates", "rejected")
@@ -49,40 +49,61 @@ class IngestWriter:
         self._database = database
         self._received_ns = time.time_ns()
 
-    def write(
-        self, batch: Batch | PreparedBatch, *, rejects: Iterable[Reject] = (), offsets: Sequence[int] = ()
-    ) -> WriteCounts:
+    def write(self, batch: Batch | MergedBatch, *, rejects: Iterable[Reject] = ()) -> WriteCounts:
         """Store a batch in one transaction and return what became of it.
 
-        `rejects` are faults found before decoding. `offsets` are the byte offsets of the batch's documents,
-        for rejects that name only their document. Raises `StoreFullError` or `StoreError`; then nothing of
-        this batch is stored.
+        `rejects` are faults found before decoding. Records that the schema refuses are found, counted and set aside
+        (`refused_by_store`), the others stored, in several transactions then. Raises `StoreFullError` or `StoreError`
+        where the store itself cannot be written; then nothing of the transaction is stored.
         """
-        with self._transaction() as cursor:
-            ingest_id = self._begun(cursor)
-            counts = write_batch(cursor, batch, ingest_id=ingest_id, memory=self._database.memory)
-            counts = replace(counts, rejects=(*_placed(counts.rejects, offsets), *rejects))
-            total = _added(self.counts, counts)
-            self._save(cursor, ingest_id, total, error=_UNFINISHED)
-        self.ingest_id, self.counts = ingest_id, total
+        (counts,) = self._written([(batch, rejects)], error=_UNFINISHED)
         return counts
 
-    def write_all(self, parts: Sequence[tuple[Batch | PreparedBatch, Iterable[Reject]]]) -> list[WriteCounts]:
+    def write_all(self, parts: Sequence[tuple[Batch | MergedBatch, Iterable[Reject]]]) -> list[WriteCounts]:
         """Store several batches as one whole ingest in one transaction, and return what became of each.
 
-        Beside each batch stand the faults found before decoding. Errors as `write`.
+        Beside each batch stand the faults found before decoding. Refused records and errors as `write`.
         """
+        return self._written(parts, error=None)
+
+    def _written(
+        self, parts: Sequence[tuple[Batch | MergedBatch, Iterable[Reject]]], *, error: str | None
+    ) -> list[WriteCounts]:
+        held = [(batch, tuple(rejects)) for batch, rejects in parts]
+        try:
+            return self._transacted(held, error=error)
+        except StoreError as fault:
+            if not is_refusal(fault):
+                raise
+        return [self._isolated(batch, rejects, error=error) for batch, rejects in held]
+
+    def _transacted(
+        self, parts: Sequence[tuple[Batch | MergedBatch, tuple[Reject, ...]]], *, error: str | None
+    ) -> list[WriteCounts]:
+        """Store batches, or none of them, each with faults beside its own."""
         with self._transaction() as cursor:
             ingest_id = self._begun(cursor)
             total, written = self.counts, []
             for batch, rejects in parts:
-                counts = write_batch(cursor, batch, ingest_id=ingest_id, memory=self._database.memory)
-                counts = replace(counts, rejects=(*counts.rejects, *rejects))
+                counts = write_batch(cursor, batch, ingest_id=ingest_id, cache=self._database.dedup_cache)
+                counts = replace(counts, rejects=(*_placed(counts.rejects, batch), *rejects))
                 written.append(counts)
                 total = _added(total, counts)
-            self._save(cursor, ingest_id, total, error=None)
+            self._save(cursor, ingest_id, total, error=error)
         self.ingest_id, self.counts = ingest_id, total
         return written
+
+    def _isolated(self, batch: Batch | MergedBatch, rejects: tuple[Reject, ...], *, error: str | None) -> WriteCounts:
+        """Store the good records of a batch that the schema refused as a whole."""
+        whole = batch.batch if isinstance(batch, MergedBatch) else batch
+        found = isolate(whole, lambda part: self._transacted([(part, ())], error=error)[0])
+        beside = (*decoder_rejects(whole.rejects), *_placed(found.refused, whole), *rejects)
+        self.counts = _added(self.counts, WriteCounts(rejects=beside))
+        with self._transaction() as cursor:
+            ingest_id = self._begun(cursor)
+            self._save(cursor, ingest_id, self.counts, error=error)
+        self.ingest_id = ingest_id
+        return replace(found.counts, rejects=(*beside, *found.counts.rejects))
 
     def finish(self, *, error: str | None = None, rejects: Iterable[Reject] = ()) -> WriteCounts:
         """Close the row of this ingest, with `error` if it ended early, and return its counts."""
@@ -97,7 +118,7 @@ class IngestWriter:
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A transaction that may number senders; the numbers are remembered when it is committed."""
         database = self._database
-        with database.writing, database.memory.numbers.transaction(), database.transaction() as cursor:
+        with database.writing, database.dedup_cache.numbers.transaction(), database.transaction() as cursor:
             yield cursor
 
     def _begun(self, cursor: duckdb.DuckDBPyConnection) -> int:
@@ -123,11 +144,12 @@ class IngestWriter:
             run(cursor, "store/add_ingest_rejects", parameters={"ingest_id": ingest_id}, tables=tables)
 
 
-def _placed(rejects: Iterable[Reject], offsets: Sequence[int]) -> list[Reject]:
+def _placed(rejects: Iterable[Reject], batch: Batch | MergedBatch) -> list[Reject]:
     """Rejects without an offset get the one of their document."""
+    documents = (batch.batch if isinstance(batch, MergedBatch) else batch).documents
     return [
-        replace(reject, first_offset=offsets[reject.document_row])
-        if reject.first_offset is None and reject.document_row is not None and offsets
+        replace(reject, first_offset=documents["offset"][reject.document_row].as_py())
+        if reject.first_offset is None and reject.document_row is not None and documents.num_rows
         else reject
         for reject in rejects
     ]

@@ -6,14 +6,21 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from tracekit.errors import QueryError
 from tracekit.store.database import Database
 from tracekit.store.frames import portable, unterminated
+from tracekit.store.only_looking import check_only_looks
+
+_BATCH_ROWS = 2048
+_LACKING = "Out of Memory"
+_NO_ROOM = ("max_temp_directory_size", "No space left on device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,36 @@ class LimitedRows:
     truncated: bool
 
 
+class WatchedDatabase(Database):
+    """A database as one question sees it: whoever watches learns of each cursor before it is used.
+
+    `watch` may raise, and the question ends; `settings` are DuckDB's for each cursor.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        watch: Callable[[duckdb.DuckDBPyConnection], None],
+        settings: Mapping[str, str],
+    ) -> None:
+        super().__init__(database._connection, path=database.path, read_only=True)
+        self._watched = database
+        self._watch = watch
+        self._settings = settings
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A new cursor on the store that the question's watcher knows."""
+        cursor = self._watched.cursor()
+        try:
+            for name, value in self._settings.items():
+                cursor.execute(f"SET {name} = '{value}'")
+            self._watch(cursor)
+        except BaseException:
+            cursor.close()
+            raise
+        return cursor
+
+
 def read_only_sql(
     database: Database,
     statement: str,
@@ -31,44 +68,80 @@ def read_only_sql(
     parameters: Mapping[str, Any] | None = None,
     row_limit: int = 10_000,
     time_limit_s: float = 30.0,
-    interruptible: Callable[[Callable[[], None]], None] = lambda interrupt: None,
 ) -> LimitedRows:
-    """The first `row_limit` rows of one SELECT statement that somebody typed.
+    """The first `row_limit` rows of one statement that somebody typed and that only looks.
 
     It runs in a transaction that DuckDB keeps from writing, on a store whose SQL reaches no file, extension
-    or setting. After `time_limit_s` seconds it is interrupted (between rows: one call of a function on one
-    huge value is not); `interruptible` is handed a function that does so earlier, from any thread.
-    Raises `QueryError` for other statements, for DuckDB's own refusals, and for time.
+    or setting. After `time_limit_s` seconds it is interrupted (between vectors of rows: one call of a function on one
+    huge value is not). Raises `QueryError` for other statements, for DuckDB's own refusals, and for time.
     """
-    with closing(database.cursor()) as cursor:
-        try:
-            _check_is_one_select(statement)
-            interruptible(cursor.interrupt)
-            with _read_only(cursor), _interrupted_after(cursor, time_limit_s):
-                relation = cursor.sql(unterminated(statement), params=dict(parameters or {}) or None)
-                rows = portable(relation).limit(row_limit + 1).pl()
-        except duckdb.InterruptException as error:
-            raise QueryError(f"the query took longer than {time_limit_s:g} s and was stopped; ask for less") from error
-        except duckdb.Error as error:
-            raise QueryError(str(error)) from error
+    with (
+        closing(database.cursor()) as cursor,
+        _told(time_limit_s),
+        _interrupted_after(cursor, time_limit_s),
+        only_looking(cursor, statement, parameters) as relation,
+    ):
+        rows = portable(relation).limit(row_limit + 1).pl()
     return LimitedRows(frame=rows.head(row_limit), truncated=rows.height > row_limit)
 
 
-def _check_is_one_select(statement: str) -> None:
-    kinds = [parsed.type for parsed in duckdb.extract_statements(statement)]
-    if kinds != [duckdb.StatementType.SELECT]:
-        found = ", ".join(kind.name for kind in kinds) or "nothing"
-        raise QueryError(f"one SELECT statement is allowed here, this is: {found}")
+def looked_up(database: Database, statement: str, parameters: Mapping[str, Any]) -> pl.DataFrame:
+    """Every row of one statement that only looks; errors as `read_only_sql`."""
+    with closing(database.cursor()) as cursor, only_looking(cursor, statement, parameters) as relation:
+        return portable(relation).pl()
 
 
 @contextmanager
-def _read_only(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    # A SELECT may hold INSERT or DELETE in a WITH clause; only the transaction keeps those from writing.
-    cursor.execute("BEGIN TRANSACTION READ ONLY")
+def only_looking(
+    cursor: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, Any] | None = None
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """The rows of one statement that only looks, as a relation that is not yet read; to be read in the block.
+
+    Raises `QueryError`, also for what goes wrong in the block.
+    """
+    try:
+        check_only_looks(statement)
+        # A SELECT may hold INSERT or DELETE in a WITH clause; only the transaction keeps those from writing.
+        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield cursor.sql(unterminated(statement), params=dict(parameters or {}) or None)
+        finally:
+            cursor.execute("ROLLBACK")
+    except duckdb.InterruptException:
+        raise
+    except duckdb.OutOfMemoryException as error:
+        raise QueryError(_lacking(str(error))) from error
+    except OSError as error:
+        # In the middle of a result DuckDB's errors come through Arrow, as errors of no file.
+        if error.errno is not None:
+            raise
+        raise QueryError(_lacking(str(error)) if _LACKING in str(error) else str(error)) from error
+    except (duckdb.Error, ValueError, TypeError, OverflowError, RuntimeError) as error:
+        # Values that cannot be bound raise Python's own errors.
+        raise QueryError(f"{error}") from error
+
+
+def batches(relation: duckdb.DuckDBPyRelation, *, row_limit: int) -> pa.RecordBatchReader:
+    """The first rows of a relation in batches, as DuckDB makes them, in types that polars knows."""
+    return portable(relation).limit(row_limit).to_arrow_reader(_BATCH_ROWS)
+
+
+def spill_folder(path: Path) -> Path:
+    """Where what does not fit into memory goes while the store at `path` is open."""
+    return path.with_name(path.name + ".tmp")
+
+
+def _lacking(message: str) -> str:
+    where = "room on disk" if any(sign in message for sign in _NO_ROOM) else "memory"
+    return f"the query needs more {where} than a question may have; ask for less at once ({message.splitlines()[0]})"
+
+
+@contextmanager
+def _told(seconds: float) -> Iterator[None]:
     try:
         yield
-    finally:
-        cursor.execute("ROLLBACK")
+    except duckdb.InterruptException as error:
+        raise QueryError(f"the query took longer than {seconds:g} s and was stopped; ask for less") from error
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.kernels import kernel
-from tracekit.store.keys import mix
+from tracekit.kernels.hash_table import SECRET, hash_bytes
 
-# Ids come from outside: a seed of one's own keeps anybody from choosing ids that all fall into one slot.
-_SEED: Any = np.uint64(secrets.randbits(64))
 _SLOT_COUNT = 1 << 22
+_KEY_BYTES = 24
 _TAG: Any = np.uint64(0xFFFFFFFF00000000)
 _INGEST: Any = np.uint64(0x00000000FFFFFFFF)
 
@@ -60,7 +58,7 @@ class RecentSpans:
         found = np.zeros(len(keys), np.int64)
         for generation in (self._older, self._newer):
             if generation.count:
-                _find(np.ascontiguousarray(keys), _SEED, generation.slots, found)
+                _find(_bytes_of(keys), SECRET, generation.slots, found)
         return found
 
     def add(self, keys: NDArray[np.uint64], ingest_ids: NDArray[np.int64]) -> None:
@@ -74,17 +72,21 @@ class RecentSpans:
                 self.covered_from = max(self.covered_from, self._older.last_ingest_id + 1)
             self._older, self._newer = self._newer, self._empty()
         newer = self._newer
-        newer.count += _insert(np.ascontiguousarray(keys), ingest_ids, _SEED, newer.slots)
+        newer.count += _insert(_bytes_of(keys), ingest_ids, SECRET, newer.slots)
         newer.last_ingest_id = max(newer.last_ingest_id, int(ingest_ids.max(initial=0)))
 
     def _empty(self) -> _Generation:
         return _Generation(np.zeros(self.slot_count, np.uint64))
 
 
+def _bytes_of(keys: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(keys).reshape(-1).view(np.uint8)
+
+
 @kernel
-def _find(keys: np.ndarray, seed: Any, slots: np.ndarray, found: np.ndarray) -> None:
-    for row in range(keys.shape[0]):
-        hashed = mix(keys[row], seed)
+def _find(keys: np.ndarray, secret: Any, slots: np.ndarray, found: np.ndarray) -> None:
+    for row in range(found.size):
+        hashed, _ = hash_bytes(keys, row * _KEY_BYTES, _KEY_BYTES, secret)
         slot = np.int64(hashed & np.uint64(slots.size - 1))
         while slots[slot] != 0 and (slots[slot] & _TAG) != (hashed & _TAG):
             slot = (slot + 1) & (slots.size - 1)
@@ -93,10 +95,10 @@ def _find(keys: np.ndarray, seed: Any, slots: np.ndarray, found: np.ndarray) -> 
 
 
 @kernel
-def _insert(keys: np.ndarray, ingest_ids: np.ndarray, seed: Any, slots: np.ndarray) -> int:
+def _insert(keys: np.ndarray, ingest_ids: np.ndarray, secret: Any, slots: np.ndarray) -> int:
     added = 0
-    for row in range(keys.shape[0]):
-        hashed = mix(keys[row], seed)
+    for row in range(ingest_ids.size):
+        hashed, _ = hash_bytes(keys, row * _KEY_BYTES, _KEY_BYTES, secret)
         slot = np.int64(hashed & np.uint64(slots.size - 1))
         while slots[slot] != 0 and (slots[slot] & _TAG) != (hashed & _TAG):
             slot = (slot + 1) & (slots.size - 1)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tracekit.records import Batch
+from tracekit.schema import exchanged
 from tracekit.store.columns import as_uuid, numbered, numbers, replaced
+from tracekit.store.dedup_cache import DedupCache
 from tracekit.store.known_numbers import KnownNumbers
-from tracekit.store.memory import Memory
+from tracekit.store.merging import MergedBatch, merge_batches, sort_by_service
 from tracekit.store.numbering import resource_ids, scope_ids, stream_ids, with_sender, with_stream
-from tracekit.store.preparing import PreparedBatch, clustered, prepared
 from tracekit.store.spans import SpanFates, write_spans
 from tracekit.store.statements import run
-
-if TYPE_CHECKING:
-    from tracekit.otlp import Batch
 
 # Stands for "the store has it" where a number is remembered for each content.
 _STORED = 1
 
 
+@exchanged("reject")
 @dataclass(frozen=True, slots=True)
 class Reject:
     """Records of one reason: not stored (`rejected`), or stored with something set aside (`note`)."""
@@ -38,6 +37,7 @@ class Reject:
     document_row: int | None = None
 
 
+@exchanged("write_counts")
 @dataclass(frozen=True, slots=True)
 class WriteCounts:
     """What became of the records of one or more batches; `rejects` has a row a document and reason."""
@@ -55,35 +55,35 @@ class WriteCounts:
 
 
 def write_batch(
-    cursor: duckdb.DuckDBPyConnection, batch: Batch | PreparedBatch, *, ingest_id: int, memory: Memory
+    cursor: duckdb.DuckDBPyConnection, batch: Batch | MergedBatch, *, ingest_id: int, cache: DedupCache
 ) -> WriteCounts:
     """Store what is new in a decoded batch and count the rest.
 
     The same span (trace id and span id), metric point or log record is stored once, whether it comes twice
     in the batch or is in the store already. A span whose id is taken by a different span is rejected with
-    reason `span_id_conflict`; the first one stays. A batch that is not prepared is prepared first.
-    `memory` is that of the store; numbers that it notes are right only once the transaction is committed.
+    reason `span_id_conflict`; the first one stays. A batch that is not merged yet is first put in order.
+    `cache` is that of the store; numbers that it notes are right only once the transaction is committed.
     """
-    ready = batch if isinstance(batch, PreparedBatch) else prepared([clustered(batch)])
+    ready = batch if isinstance(batch, MergedBatch) else merge_batches([sort_by_service(batch)])
     batch = ready.batch
-    resources = resource_ids(cursor, batch.resources, memory.numbers)
-    scopes = scope_ids(cursor, batch.scopes, memory.numbers)
+    resources = resource_ids(cursor, batch.resources, cache.numbers)
+    scopes = scope_ids(cursor, batch.scopes, cache.numbers)
     spans = with_sender(batch.spans, resources, scopes)
     fates = write_spans(
         cursor,
         spans,
         first_rows=ready.first_rows,
-        recent=memory.spans,
+        recent=cache.spans,
         events=batch.span_events,
         links=batch.span_links,
         ingest_id=ingest_id,
     )
-    _write_span_keys(cursor, batch.span_keys, resources, memory.numbers)
-    streams = stream_ids(cursor, with_sender(batch.metric_streams, resources, scopes), memory.numbers)
+    _write_span_keys(cursor, batch.span_keys, resources, cache.numbers)
+    streams = stream_ids(cursor, with_sender(batch.metric_streams, resources, scopes), cache.numbers)
     points, repeated_points = _write_points(cursor, batch, streams, ingest_id=ingest_id)
     logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)
     span_count = int(np.count_nonzero(fates.stored))
-    memory.rows_written += span_count + points + logs
+    cache.rows_written += span_count + points + logs
     return WriteCounts(
         spans=span_count,
         metric_points=points,
@@ -94,7 +94,7 @@ def write_batch(
 
 
 def _write_span_keys(
-    cursor: duckdb.DuckDBPyConnection, span_keys: pa.Table, resources: NDArray[np.uint32], known: KnownNumbers
+    cursor: duckdb.DuckDBPyConnection, span_keys: pa.Table, resources: NDArray[np.int64], known: KnownNumbers
 ) -> None:
     ids = resources[numbers(span_keys["resource_row"])]
     pairs = list(zip(ids.tolist(), span_keys["key"].to_pylist(), strict=True))
@@ -106,7 +106,7 @@ def _write_span_keys(
 
 
 def _write_points(
-    cursor: duckdb.DuckDBPyConnection, batch: Batch, ids: NDArray[np.uint32], *, ingest_id: int
+    cursor: duckdb.DuckDBPyConnection, batch: Batch, ids: NDArray[np.int64], *, ingest_id: int
 ) -> tuple[int, int]:
     """Store points and exemplars of series with these numbers; how many points were stored, and how many
     were there already.
@@ -140,7 +140,7 @@ def _insert(cursor: duckdb.DuckDBPyConnection, name: str, *, ingest_id: int, **t
 
 
 def decoder_rejects(rejects: pa.Table) -> list[Reject]:
-    """The decoder's report (`tracekit.otlp.REJECTS`) as rejects."""
+    """The decoder's report (`tracekit.records.REJECTS`) as rejects."""
     return [
         Reject(
             kind=row["kind"],

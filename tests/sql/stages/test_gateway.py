@@ -54,9 +54,7 @@ def test_a_request_through_a_gateway_is_explained_from_end_to_end(database: Data
 
 def test_each_fact_comes_from_one_layer(database: Database) -> None:
     """First token from whoever is nearest to the client, last token and counts from the engine."""
-    told = replace(
-        CALL, attributes=GENAI | {"gen_ai.usage.input_tokens": 99, "gen_ai.usage.output_tokens": 99}
-    )
+    told = replace(CALL, attributes=GENAI | {"gen_ai.usage.input_tokens": 99, "gen_ai.usage.output_tokens": 99})
     store(database, [ROOT, AUTH, told, SERVE])
     unit = request(database)
     assert (unit["ttft_ns"], unit["last_token_ns"], unit["vantage"]) == (63 * MS, 90 * MS, "gateway")
@@ -75,9 +73,7 @@ def test_each_fact_comes_from_one_layer(database: Database) -> None:
         {"events": (), "attributes": GENAI | {"gen_ai.response.time_to_first_chunk": 0.058}},
     ],
 )
-def test_the_first_token_is_an_event_or_an_attribute_of_the_call(
-    database: Database, seen: dict[str, Any]
-) -> None:
+def test_the_first_token_is_an_event_or_an_attribute_of_the_call(database: Database, seen: dict[str, Any]) -> None:
     """Envoy's event, and the time to first chunk in seconds from the start of the call."""
     store(database, [ROOT, replace(CALL, **seen), SERVE])
     assert request(database)["ttft_ns"] == 63 * MS
@@ -124,9 +120,7 @@ def test_a_call_to_a_provider_ends_its_stream_with_its_span(database: Database) 
         (None, "ok"),
     ],
 )
-def test_a_call_tells_its_outcome_by_finish_reasons(
-    database: Database, reasons: object, outcome: str
-) -> None:
+def test_a_call_tells_its_outcome_by_finish_reasons(database: Database, reasons: object, outcome: str) -> None:
     """A list, a JSON text of a list, or one word; nothing at all is ok, as for any span without error."""
     attributes = GENAI if reasons is None else GENAI | {"gen_ai.response.finish_reasons": reasons}
     store(database, [replace(CALL, parent=0, events=(), attributes=attributes)])
@@ -168,9 +162,7 @@ def test_several_calls_have_no_single_first_token(database: Database) -> None:
     """An agent that calls a model twice is one request without token windows; its tokens add up."""
     agent = Span(1, 0, 300 * MS, "agent", service="app")
     again = [replace(CALL, id=13, start=105 * MS, end=199 * MS, events=(("first_token", 163 * MS),))]
-    store(
-        database, [agent, CALL, SERVE, *again, replace(SERVE, id=14, parent=13, start=110 * MS, end=192 * MS)]
-    )
+    store(database, [agent, CALL, SERVE, *again, replace(SERVE, id=14, parent=13, start=110 * MS, end=192 * MS)])
     unit = request(database)
     assert (unit["first_token_ns"], unit["output_tokens"], unit["flags"]) == (None, 8, "several_calls")
     assert sum(by_stage(times(database), "e2e").values()) == 300 * MS

@@ -56,9 +56,7 @@ def test_an_openinference_stream_without_prompt_count_has_none(database: Databas
     "seen",
     [{"events": SEEN}, {"attributes": CALL.attributes | {"gen_ai.response.time_to_first_chunk": 0.063}}],
 )
-def test_a_stream_ends_with_its_span_however_its_first_token_is_told(
-    database: Database, seen: dict[str, Any]
-) -> None:
+def test_a_stream_ends_with_its_span_however_its_first_token_is_told(database: Database, seen: dict[str, Any]) -> None:
     """Event or attribute: last token and time per output token follow alike."""
     call = replace(CALL, **seen)
     counted = replace(call, attributes=call.attributes | {"gen_ai.usage.output_tokens": 5})

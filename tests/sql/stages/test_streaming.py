@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.sql.stages.test_gateway import AUTH, CALL, ENGINE, HTTP, MS, ROOT, SERVE
 from tests.unit.stages.stored import INTERNAL, Span, request, store, times
-from tracekit.stages.operations import operations
+from tracekit.stages import operations
 from tracekit.store import Database
 
 SHORT_ROOT = replace(ROOT, end=64 * MS)

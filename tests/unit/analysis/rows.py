@@ -47,7 +47,7 @@ class Step:
     waits: Sequence[tuple[int, str, int]] = ()
     start_ns: int | None = None
     job_id: str = "job"
-    attempt: int = 0
+    attempt: int | None = 0
     outcome: str = "ok"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.store.records import batch, span, traces
 from tracekit.analysis import TailAnswer, tail
-from tracekit.report.answers import tail_text
+from tracekit.report import answer_text
 from tracekit.stages import update_units
 from tracekit.store import Database, IngestWriter
 
@@ -53,7 +53,7 @@ def test_the_host_that_serves_the_slow_ones_comes_first(database: Database) -> N
     first = answer.differences.row(0, named=True)
     assert (first["dimension"], first["value"], first["tail_count"]) == ("host of engine", "w1", answer.tail_count)
     assert (first["tail_share"], first["rest_count"]) == (1.0, 0)
-    assert "host of engine" in tail_text(answer)
+    assert "host of engine" in answer_text(answer)
 
 
 def test_a_service_on_one_host_is_no_difference(database: Database) -> None:
@@ -73,4 +73,4 @@ def test_a_request_is_told_by_the_host_that_worked_longest_for_it(database: Data
 def test_hosts_that_serve_slow_and_fast_alike_are_not_shown(database: Database) -> None:
     """Where all of one host's requests take as long as the other's, the text says nothing of hosts."""
     answer = serve(database, lambda number: f"w{number % 2}", slow="none")
-    assert "host of engine" not in tail_text(answer)
+    assert "host of engine" not in answer_text(answer)

@@ -9,9 +9,7 @@ import polars as pl
 import pytest
 
 from tests.unit.analysis.rows import Request, Step
-from tracekit.analysis import quality
-from tracekit.analysis.checks import CHECKS
-from tracekit.analysis.quality import QualityAnswer
+from tracekit.analysis import CHECKS, QualityAnswer, quality
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]

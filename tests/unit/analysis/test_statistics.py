@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis import blocks
-from tracekit.analysis.durations import duration_text
+from tracekit.analysis import blocks, quantile_ns
 from tracekit.analysis.influence import BandSums, influence_sums
-from tracekit.analysis.measured import quantile_ns
 from tracekit.analysis.mix import CohortSums, mix_split
 from tracekit.analysis.rounding import apportioned, rounded_parts, rounded_quotient
 from tracekit.analysis.significance import (
@@ -207,16 +205,3 @@ def test_estimates_that_never_vary_differ_beyond_doubt() -> None:
 def test_quantiles_are_observed_values(quantile: float, value: int) -> None:
     """The smallest value at or below which that share lies; 0.99 of 300 is the 297th."""
     assert quantile_ns(np.arange(1, 301), quantile) == value
-
-
-@pytest.mark.parametrize(
-    ("duration_ns", "text"),
-    [
-        (None, "–"), (0, "0 ns"), (-12, "-12 ns"), (1500, "1.5 µs"), (45_600_000, "45.6 ms"),
-        (1_671_234_567, "1.671 s"), (7_200_000_000_000, "7200 s"), (9_999_900_000_000, "10,000 s"),
-        (72_000_000_000_000, "72,000 s"),
-    ],
-)  # fmt: skip
-def test_durations_have_four_figures_and_a_unit(duration_ns: int | None, text: str) -> None:
-    """What people read, the same in sentences and tables."""
-    assert duration_text(duration_ns) == text

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.unit.analysis.rows import Step
-from tracekit.analysis import stragglers
+from tests.unit.analysis.rows import Step, write_units
+from tracekit.analysis import quality, stragglers, tail
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Step]], Database]
@@ -38,16 +38,29 @@ def _steps(
     return steps
 
 
-def _place(database: Database, hosts: Sequence[str | None], stages: Sequence[int] | None = None) -> None:
+def _place(
+    database: Database,
+    hosts: Sequence[str | None],
+    stages: Sequence[int] | None = None,
+    *,
+    attempt: int | None = 0,
+    world_size: int | None = None,
+) -> None:
     """Tell on which host each rank runs, and in which stage of the pipeline."""
     with database.transaction() as cursor:
         for rank, host in enumerate(hosts):
             attributes = {} if stages is None else {"tracekit.parallel.pp": stages[rank]}
             cursor.execute(
                 "INSERT INTO base.resources (resource_id, identity_hash, host_name, job_id, attempt, rank, "
-                "attributes, dropped_attributes_count) "
-                "VALUES ($rank, $rank, $host, 'job', 0, $rank, $attributes::JSON::VARIANT, 0)",
-                {"rank": rank, "host": host, "attributes": json.dumps(attributes)},
+                "world_size, attributes, dropped_attributes_count) "
+                "VALUES ($rank, $rank, $host, 'job', $attempt, $rank, $world_size, $attributes::JSON::VARIANT, 0)",
+                {
+                    "rank": rank,
+                    "host": host,
+                    "attempt": attempt,
+                    "world_size": world_size,
+                    "attributes": json.dumps(attributes),
+                },
             )
 
 
@@ -72,13 +85,31 @@ def test_a_rank_that_is_slow_now_and_then_is_named_once(store: Write) -> None:
     assert (culprit["rank"], culprit["steps"], culprit["first_step"], culprit["last_step"]) == (2, 9, 20, 180)
 
 
-@pytest.mark.parametrize(("hosts", "named"), [(("a", "a", "b", "b"), {2, 3}), (("a", "b", "c", "d"), set())])
-def test_ranks_of_one_host_count_together(store: Write, hosts: tuple[str, ...], named: set[int]) -> None:
-    """Ranks 2 and 3 each lose less than a hundredth; on one host it is the host that lost more, else chance."""
+@pytest.mark.parametrize(("hosts", "places"), [(("a", "a", "b", "b"), {"b"}), (("a", "b", "c", "d"), {"2", "3"})])
+def test_ranks_of_one_host_count_together(store: Write, hosts: tuple[str, ...], places: set[str]) -> None:
+    """Ranks 2 and 3 are slow in the same steps: on one host it is the host, else each for itself."""
     slow = {(step, rank): 20 * MS for step in range(20, 35) for rank in (2, 3)}
     database = store(_steps(200, slow))
     _place(database, hosts)
-    assert set(stragglers(database).culprits["rank"].to_list()) == named
+    answer = stragglers(database)
+    assert set(answer.culprits["rank"].to_list()) == {2, 3}
+    assert set(answer.culprits["place"].to_list()) == places
+
+
+@pytest.mark.parametrize("count", [40, 400])
+def test_what_is_named_does_not_depend_on_how_long_the_job_is(store: Write, count: int) -> None:
+    """Twelve steps of 20 ms on one rank, the rest healthy."""
+    [culprit] = stragglers(store(_steps(count, {(step, 2): 20 * MS for step in range(20, 32)}))).culprits.to_dicts()
+    assert (culprit["rank"], culprit["steps"], culprit["first_step"], culprit["last_step"]) == (2, 12, 20, 31)
+
+
+def test_what_comes_now_on_one_and_now_on_another_rank_is_told_as_spread(store: Write) -> None:
+    answer = stragglers(store(_steps(60, {(step, step * 7 % RANKS): 100 * MS for step in range(1, 60)})))
+    assert answer.verdict == "spread"
+    assert answer.culprits.is_empty()
+    assert answer.summary.startswith(
+        "step.data_load (step.data_load) held up 59 steps, now on one and now on another of 4 ranks: "
+    )
 
 
 STAGE_1 = {(None, 1)}
@@ -257,3 +288,35 @@ def test_the_dictionary_is_json_with_the_stable_keys(store: Write) -> None:
     assert answer["slowdown"] > 1.1
     assert answer["quality"]["verdict"] == "good"
     assert {"rank", "stage", "steps", "lost_ns", "share"} <= answer["culprits"][0].keys()
+
+
+def _uneven_job(attempt: int | None) -> list[Step]:
+    """Two pipeline stages of two ranks, the second twice as heavy; rank 1 stalls in steps 20 to 29."""
+    steps = []
+    for step in range(40):
+        for rank in range(RANKS):
+            compute = (100 if rank < 2 else 200) * MS + (step * 7 + rank) % 5 * 1000
+            stall = 150 * MS if rank == 1 and 20 <= step < 30 else 0
+            parts = [("step.data_load", 5 * MS + stall), ("step.compute", compute)]
+            steps.append(Step(step, rank, parts, attempt=attempt))
+    return steps
+
+
+def test_a_job_that_does_not_tell_its_attempt_is_treated_like_all_others() -> None:
+    """Roles, hosts, heavy stages and missing ranks are known all the same, so that no heavy stage looks slow."""
+    told = []
+    for attempt in (0, None):
+        with Database.open(None) as database:
+            write_units(database, _uneven_job(attempt))
+            _place(database, ["a", "a", "b", "b"], [0, 0, 1, 1], attempt=attempt, world_size=5)
+            answer = stragglers(database)
+            slowest = tail(database, "step", quantile=0.9)
+            hosts = slowest.differences.filter(dimension="host_name").drop("adjusted_p")
+            missing = answer.evidence.reasons, quality(database).reasons
+            told.append((answer.culprits.drop("attempt").rows(), answer.pipeline.rows(), hosts.rows(), missing))
+    assert told[0] == told[1]
+    culprits, pipeline, hosts, (reasons, of_store) = told[1]
+    assert [row[:4] for row in culprits] == [("job", 1, None, "step.data_load")]
+    assert [row[-1] for row in pipeline] == [False, True]
+    assert hosts
+    assert reasons == of_store == ["40 of 40 training steps lack ranks of their world"]

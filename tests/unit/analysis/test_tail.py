@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.unit.analysis.rows import MS, Request, Step, traffic, write_units
 from tracekit.analysis import TailAnswer, tail
-from tracekit.analysis.measured import Metric
 from tracekit.errors import InsufficientDataError
+from tracekit.schema import Metric
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]

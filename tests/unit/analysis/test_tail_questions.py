@@ -10,8 +10,8 @@ import pytest
 
 from tests.unit.analysis.rows import MS, Request, Step, traffic
 from tracekit.analysis import tail
-from tracekit.analysis.measured import Metric
 from tracekit.errors import QueryError, UsageError
+from tracekit.schema import Metric
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]

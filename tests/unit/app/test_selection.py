@@ -21,9 +21,10 @@ def test_the_middle_fifth_is_the_baseline_of_its_own_tail() -> None:
 def test_another_selection_is_compared_by_its_own_slow_ones() -> None:
     """With a baseline selection, nothing of the selection itself is baseline."""
     assert set(cohorts(UNITS, threshold_ns=100, baseline="model = 'x'")["cohort"]) == {"slow", "other"}
-    assert baseline_cohorts(UNITS, quantile=0.9).filter(pl.col("cohort") == "baseline")[
-        "value_ns"
-    ].to_list() == [90, 100]
+    assert baseline_cohorts(UNITS, quantile=0.9).filter(pl.col("cohort") == "baseline")["value_ns"].to_list() == [
+        90,
+        100,
+    ]
 
 
 def test_a_quantile_is_an_observed_value() -> None:

@@ -48,4 +48,4 @@ def test_nobody_is_blamed_where_most_of_the_excess_is_larger_work() -> None:
 def test_mix_and_rate_are_said_with_their_signs() -> None:
     """Larger requests that are cheaper per token read as such; the two sum to the excess."""
     split = pl.DataFrame({"mix_ns": [900_000_000, 1_000_000], "rate_ns": [-400_000_000, 0]})
-    assert work_text(split) == "Of the excess: +901 ms other work, −400 ms slower at the same work."
+    assert work_text(split) == "Of the excess: +901 ms other work, -400 ms slower at the same work."

@@ -35,9 +35,7 @@ def operation(
 
 def frame(*rows: dict[str, object]) -> pl.DataFrame:
     """Rows of `Store.operations` as it gives them."""
-    return pl.DataFrame(
-        rows, schema_overrides={"owned": OWNED, "span_id": pl.String, "parent_span_id": pl.String}
-    )
+    return pl.DataFrame(rows, schema_overrides={"owned": OWNED, "span_id": pl.String, "parent_span_id": pl.String})
 
 
 REQUEST = frame(

@@ -6,7 +6,7 @@ import colorsys
 
 import pytest
 
-from tracekit.charts.colours import ACCENT, stage_colour
+from tracekit.charts import ACCENT, stage_colour
 from tracekit.store import Database
 
 

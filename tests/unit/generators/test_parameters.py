@@ -20,9 +20,7 @@ TABLE = (
 
 def test_values_from_text_and_from_toml_mean_the_same() -> None:
     """The command line gives text, a scenario file gives numbers."""
-    text = resolve(
-        TABLE, {"engine.replicas": "3", "engine.factor": "2", "engine.is_fast": "true"}, where="test"
-    )
+    text = resolve(TABLE, {"engine.replicas": "3", "engine.factor": "2", "engine.is_fast": "true"}, where="test")
     toml = resolve(TABLE, {"engine.replicas": 3, "engine.factor": 2.0, "engine.is_fast": True}, where="test")
     assert text == toml == {
         "engine.replicas": 3, "engine.factor": 2.0, "engine.is_fast": True, "engine.router": "a"
@@ -63,9 +61,7 @@ def test_a_name_like_no_other_points_to_the_list() -> None:
         ("engine.router", "c", "one of a, b"),
     ],
 )
-def test_a_value_out_of_range_is_refused_and_told_what_is_accepted(
-    name: str, value: object, accepted: str
-) -> None:
+def test_a_value_out_of_range_is_refused_and_told_what_is_accepted(name: str, value: object, accepted: str) -> None:
     """Negative rates, fractions of replicas and words for numbers stop before anything is written."""
     with pytest.raises(UsageError, match=accepted):
         resolve(TABLE, {name: value}, where="test")

@@ -149,9 +149,7 @@ def test_a_truncated_file_keeps_what_is_whole_and_names_the_place(database: Data
     offsets = [reject.first_offset for reject in report.files[0].counts.rejects if reject.kind == "rejected"]
     assert offsets
     assert all(offset is not None and offset >= len(whole) for offset in offsets)
-    stored = database.sql(
-        "SELECT reason, record_count, first_offset FROM ingest_rejects WHERE kind = 'rejected'"
-    )
+    stored = database.sql("SELECT reason, record_count, first_offset FROM ingest_rejects WHERE kind = 'rejected'")
     assert stored["first_offset"].to_list() == offsets
 
 
@@ -167,9 +165,7 @@ def test_the_json_of_the_report_is_what_scripts_rely_on(database: Database, fold
     for name in counts:
         assert result[name] == sum(file[name] for file in result["files"])
     assert result["files"][0]["rejects"][0]["reason"] == "span_id_conflict"
-    rows = database.sql(
-        "SELECT source, spans, metric_points, logs, duplicates, rejected FROM ingests ORDER BY 1"
-    )
+    rows = database.sql("SELECT source, spans, metric_points, logs, duplicates, rejected FROM ingests ORDER BY 1")
     assert rows.rows() == [tuple(file[name] for name in ("path", *counts)) for file in result["files"]]
 
 
@@ -184,15 +180,11 @@ def test_progress_rises_to_the_size_of_all_files(database: Database, folder: Pat
     assert seen[-1][0] == total
 
 
-def test_what_is_computed_from_records_is_brought_up_to_date_afterwards(
-    database: Database, folder: Path
-) -> None:
+def test_what_is_computed_from_records_is_brought_up_to_date_afterwards(database: Database, folder: Path) -> None:
     """`after` sees everything that was ingested."""
     (folder / "a.jsonl").write_bytes(json_lines(MIXED))
     seen: list[int] = []
-    ingest(
-        database, [folder], after=lambda after: seen.append(after.sql("SELECT count(*) FROM spans").item())
-    )
+    ingest(database, [folder], after=lambda after: seen.append(after.sql("SELECT count(*) FROM spans").item()))
     assert seen == [2]
 
 

@@ -54,9 +54,7 @@ def test_what_is_not_there_is_a_source_with_the_reason(folder: Path) -> None:
     """One wrong path does not keep the others from being read."""
     (folder / "empty").mkdir()
     (folder / "gone").symlink_to(folder / "nowhere")
-    sources = find(
-        [folder / "missing", f"{folder}/*.txt", folder / "empty", folder / "gone", folder / "a.jsonl"]
-    )
+    sources = find([folder / "missing", f"{folder}/*.txt", folder / "empty", folder / "gone", folder / "a.jsonl"])
     assert [source.error for source in sources] == [
         "cannot be read: No such file or directory",
         "no file matches this pattern",

@@ -35,7 +35,6 @@ POINT = {"timeUnixNano": "5", "asInt": "1"}
         ({"traceId": None}, "trace_id_invalid", "traceId"),
         ({"spanId": SPAN_ID + "00"}, "span_id_invalid", "spanId"),
         ({"spanId": "0" * 16}, "span_id_invalid", "spanId"),
-        ({"parentSpanId": "abcd"}, "parent_span_id_invalid", "parentSpanId"),
         ({"startTimeUnixNano": "0"}, "time_zero", "startTimeUnixNano"),
         ({"startTimeUnixNano": None}, "time_zero", "startTimeUnixNano"),
         ({"endTimeUnixNano": str(2**63)}, "time_out_of_range", "endTimeUnixNano"),
@@ -61,7 +60,6 @@ POINT = {"timeUnixNano": "5", "asInt": "1"}
         ({"attributes": [attribute("a", stringValue="\udfff")]}, "invalid_utf8", "attributes"),
         ({"events": [{"name": "\ud800"}]}, "invalid_utf8", "name"),
         ({"events": [{"timeUnixNano": str(2**63)}]}, "time_out_of_range", "timeUnixNano"),
-        ({"links": [{"traceId": "xyz"}]}, "id_not_hex", "traceId"),
     ],
 )
 def test_span_is_rejected_with_the_field_named(fields: Json, reason: str, named: str) -> None:
@@ -221,19 +219,62 @@ def test_unspecified_temporality_is_kept_and_noted(kind: str) -> None:
     assert reasons(batch) == [("note", "temporality_unspecified", 1)]
 
 
-def test_exemplar_with_an_id_of_wrong_length_is_set_aside() -> None:
-    """The point is worth more than its exemplar."""
-    exemplars = [{"timeUnixNano": "4", "traceId": "abcd", "asInt": "1"}, {"timeUnixNano": "4", "asInt": "2"}]
+NO_ID = ["abcd", "zzzzzzzzzzzzzzzz", "6a7d1c1e-3d0b-4a8e-9b1f-2f0a1b2c3d4e", 5, {"high": 1}]
+"""What is no id: of the wrong length, not hexadecimal, a UUID with dashes, no text at all."""
+
+
+@pytest.mark.parametrize("wrong", NO_ID)
+def test_wrong_id_of_an_exemplar_costs_the_id(wrong: object) -> None:
+    """The measurement is sound, and the other id still leads somewhere."""
+    exemplars = [{"timeUnixNano": "4", "traceId": TRACE_ID, "spanId": wrong, "asInt": "1"}, {"timeUnixNano": "4"}]
     batch = read(metrics({"name": "m", "gauge": {"dataPoints": [{**POINT, "exemplars": exemplars}]}}))
-    assert batch.exemplars["value_int"].to_pylist() == [2]
+    assert batch.exemplars.select(["value_int", "trace_id", "span_id"]).to_pylist() == [
+        {"value_int": 1, "trace_id": bytes.fromhex(TRACE_ID), "span_id": None},
+        {"value_int": None, "trace_id": None, "span_id": None},
+    ]
     assert reasons(batch) == [("note", "exemplar_id_invalid", 1)]
+
+
+@pytest.mark.parametrize("wrong", NO_ID)
+def test_wrong_parent_id_costs_the_id(wrong: object) -> None:
+    """The span is kept as a root; only its own ids are needed."""
+    batch = read(traces(GOOD, span(name="child", spanId="00000000000000ab", parentSpanId=wrong)))
+    assert batch.spans.select(["name", "parent_span_id"]).to_pylist() == [
+        {"name": "good", "parent_span_id": None}, {"name": "child", "parent_span_id": None},
+    ]  # fmt: skip
+    assert reasons(batch) == [("note", "parent_span_id_invalid", 1)]
+
+
+@pytest.mark.parametrize("wrong", NO_ID)
+@pytest.mark.parametrize("field", ["traceId", "spanId"])
+def test_wrong_id_of_a_log_record_costs_the_id(field: str, wrong: object) -> None:
+    """The record is kept with what else it says."""
+    batch = read(logs({"severityText": "kept", "traceId": TRACE_ID, "spanId": SPAN_ID, field: wrong}))
+    expected = {"traceId": bytes.fromhex(TRACE_ID), "spanId": int(SPAN_ID, 16)} | {field: None}
+    (row,) = batch.logs.select(["severity_text", "trace_id", "span_id"]).to_pylist()
+    assert list(row.values()) == ["kept", *expected.values()]
+    assert reasons(batch) == [("note", "log_id_invalid", 1)]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {}, {"traceId": "0" * 32, "spanId": "0" * 16}, {"traceId": TRACE_ID}, {"spanId": SPAN_ID},
+        *({"traceId": TRACE_ID, "spanId": wrong} for wrong in NO_ID),
+    ],
+)  # fmt: skip
+def test_link_that_leads_nowhere_is_set_aside(ids: Json) -> None:
+    """SDKs write links to no span; the span and its other links are kept, and the links keep their places."""
+    good = {"traceId": TRACE_ID, "spanId": SPAN_ID}
+    batch = read(traces(span(name="linked", links=[{**ids, "traceState": "a=1"}, good])))
+    assert names(batch) == ["linked"]
+    assert batch.span_links["link_index"].to_pylist() == [1]
+    assert reasons(batch) == [("note", "link_id_invalid", 1)]
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"traceId": TRACE_ID[:-2]}, "trace_id_invalid"),
-        ({"spanId": SPAN_ID[:-2]}, "span_id_invalid"),
         ({"severityNumber": "SEVERITY_NUMBER_INFO"}, "enum_name"),
         ({"timeUnixNano": str(2**63)}, "time_out_of_range"),
         ({"body": {"stringValue": "\ud800"}}, "invalid_utf8"),

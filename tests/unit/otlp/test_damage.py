@@ -15,8 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from tests.unit.otlp import messages
 from tracekit.errors import TracekitError
-from tracekit.otlp import SCHEMAS, Batch, Document, decode
-from tracekit.otlp.framing import documents
+from tracekit.otlp import SCHEMAS, Batch, Document, decode, documents
 
 any_data = st.one_of(messages.traces_data, messages.metrics_data, messages.logs_data)
 SIGNALS = {TracesData: "traces", MetricsData: "metrics", LogsData: "logs"}

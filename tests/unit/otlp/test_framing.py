@@ -20,8 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from tests.unit.otlp.documents import logs, span, traces
 from tracekit.errors import UnknownFormatError
-from tracekit.otlp import Batch, decode
-from tracekit.otlp.framing import Chunk, documents
+from tracekit.otlp import Batch, Chunk, decode, documents
 
 FIRST, SECOND = traces(span(name="first")), traces(span(name="second"))
 PRETTY = json.dumps(json.loads(FIRST), indent=2).encode()

@@ -15,8 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from tracekit.otlp import SCHEMAS, Batch, Document, decode
-from tracekit.otlp.framing import documents
+from tracekit.otlp import SCHEMAS, Batch, Document, decode, documents
 
 LISTS = {
     "resourceSpans": "resources",

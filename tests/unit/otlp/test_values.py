@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from tests.unit.otlp.documents import TRACE_ID, attribute, metrics, names, read, reasons, span, traces
-from tracekit.otlp import Batch, Document, columns, decode, json_columns
+from tracekit.otlp import Batch, Document, decode
+from tracekit.otlp.tables import columns, json_columns
 
 SEVENTEEN_DIGITS = ("26862060800527696", "71133081414740604", "99999999999999994", "10000000000000002")
 int64s = st.integers(-(2**63), 2**63 - 1) | st.integers(-1000, 1000).map(lambda each: each * 10**15)

@@ -52,23 +52,11 @@ class Answer:
                 own[row] += cut[0] <= instant < cut[1]
         return own
 
-    def shares(self) -> list[Fraction]:
-        """Exact share of each row when every instant is divided among the active rows of the tree."""
-        share = [Fraction(0)] * len(self.rows)
-        for tree in self.trees.values():
-            for instant in range(*tree.clipped[tree.root]):
-                is_open = {row for row, (start, end) in tree.clipped.items() if start <= instant < end}
-                active = is_open - {self.parent[row] for row in is_open}
-                for row in active:
-                    share[row] += Fraction(1, len(active))
-        return share
-
 
 def solve(given: list[Row], rule: str, tolerance: Fraction) -> Answer:
     """Clean one trace and paint all its trees."""
     rows = [
-        Row(r.start, max(r.start, r.end), r.parent, r.tiebreak, r.missing_id, r.blocking, r.waits_for)
-        for r in given
+        Row(r.start, max(r.start, r.end), r.parent, r.tiebreak, r.missing_id, r.blocking, r.waits_for) for r in given
     ]
     counts = {"negative_duration_count": sum(r.end < r.start for r in given)}
     parent = [row.parent for row in rows]
@@ -126,9 +114,7 @@ def adopt_orphans(rows: list[Row], parent: list[int], root: int, counts: dict[st
         group = [row for row in orphans if rows[row].missing_id == missing_id]
         for row in group:
             parent[row] = len(rows)
-        hull = Row(
-            min(rows[row].start for row in group), max(rows[row].end for row in group), root, missing_id
-        )
+        hull = Row(min(rows[row].start for row in group), max(rows[row].end for row in group), root, missing_id)
         rows.append(hull)
         parent.append(root)
     return missing_ids
@@ -148,9 +134,7 @@ def paint(
     if row == tree.root:
         tree.owner = dict.fromkeys(range(*clipped), row)
     children = [child for child in range(len(rows)) if parent[child] == row]
-    inside = {
-        child: (max(rows[child].start, clipped[0]), min(rows[child].end, clipped[1])) for child in children
-    }
+    inside = {child: (max(rows[child].start, clipped[0]), min(rows[child].end, clipped[1])) for child in children}
     able = {child: interval for child, interval in inside.items() if interval[0] < interval[1]}
     handed = [instant for instant, owner in tree.owner.items() if owner == row]
     for instant in handed:

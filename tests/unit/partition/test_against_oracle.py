@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.partition.exclusive_time import self_ns
 from tests.unit.partition.oracle import Answer, Row, solve
 from tests.unit.partition.traces import dirty_traces, forest_of, random_trace
-from tracekit.partition import Forest, Partition, owned_segments, partition, self_ns, shared_self
+from tracekit.partition import Forest, Partition, owned_segments, partition
 
 RULES = pytest.mark.parametrize(
     ("rule", "tolerance"), [("critical", 0.05), ("critical", 0.0), ("critical", 0.3), ("active_last", 0.0)]
@@ -37,8 +38,7 @@ def assert_agrees(result: Partition, key: int, answer: Answer) -> None:
             if end > start:
                 assert (result.clipped_start_ns[row], result.clipped_end_ns[row]) == (start, end)
     assert [
-        int(result.missing_parent_id[row - result.given_rows])
-        for row in rows[len(rows) - len(answer.missing_ids) :]
+        int(result.missing_parent_id[row - result.given_rows]) for row in rows[len(rows) - len(answer.missing_ids) :]
     ] == (answer.missing_ids)
     for name, expected in answer.counts.items():
         assert int(getattr(result.defects, name)[key]) == expected, name
@@ -75,9 +75,8 @@ def test_many_traces_at_once_give_what_each_gives_alone(rule: str, tolerance: fl
     random = np.random.default_rng(20)
     traces = [random_trace(random) for _ in range(1_500)]
     result = partition(forest_of(traces), rule=rule, overlap_tolerance=tolerance)
-    exclusive_ns, shared_ns = self_ns(result), shared_self(result)
+    exclusive_ns = self_ns(result)
     assert (exclusive_ns >= 0).all()
-    assert (shared_ns >= 0).all()
     for key, trace in enumerate(traces):
         answer = solve(trace, rule, Fraction(str(tolerance)))
         assert_agrees(result, key, answer)
@@ -90,9 +89,7 @@ def test_a_family_of_many_children_agrees(rule: str, tolerance: float) -> None:
     random = np.random.default_rng(23)
     for _ in range(10):
         starts = random.integers(0, 180, 60).tolist()
-        children = [
-            Row(start, start + int(random.integers(0, 40)), 0, at + 1) for at, start in enumerate(starts)
-        ]
+        children = [Row(start, start + int(random.integers(0, 40)), 0, at + 1) for at, start in enumerate(starts)]
         trace = [Row(0, 200, -1, 0), *children]
         answer = solve(trace, rule, Fraction(str(tolerance)))
         result = partition(forest_of([trace]), rule=rule, overlap_tolerance=tolerance)
@@ -100,37 +97,15 @@ def test_a_family_of_many_children_agrees(rule: str, tolerance: float) -> None:
 
 
 def test_parts_sum_to_the_whole_on_dirty_traces() -> None:
-    """Exclusive and shared time of every tree sum to the duration of its root, to the nanosecond."""
+    """Exclusive times of every tree sum to the duration of its root, to the nanosecond."""
     random = np.random.default_rng(21)
     result = partition(forest_of([random_trace(random) for _ in range(3_000)]))
     whole_ns = np.zeros(result.row_count, dtype=np.int64)
     roots = np.unique(result.tree)
     whole_ns[roots] = result.end_ns[roots] - result.start_ns[roots]
-    for parts_ns in (self_ns(result), shared_self(result)):
-        sums_ns = np.zeros(result.row_count, dtype=np.int64)
-        np.add.at(sums_ns, result.tree, parts_ns)
-        assert np.array_equal(sums_ns, whole_ns)
-
-
-@given(trace=dirty_traces())
-def test_shares_are_the_exact_fractions_rounded_to_a_nanosecond(trace: list[Row]) -> None:
-    """Each row's share is within a nanosecond of the exact fraction, so whole shares are exact."""
-    exact = solve(trace, "critical", Fraction(5, 100)).shares()
-    shared_ns = shared_self(partition(forest_of([trace]))).tolist()
-    assert sum(shared_ns) == sum(exact)
-    assert all(abs(share - fraction) < 1 for share, fraction in zip(shared_ns, exact, strict=True))
-
-
-def test_shares_of_many_traces_are_the_exact_fractions_rounded() -> None:
-    """The same on 400 traces with more concurrency, where several nanoseconds are left to hand out."""
-    random = np.random.default_rng(22)
-    traces = [random_trace(random) for _ in range(400)]
-    result = partition(forest_of(traces))
-    shared_ns = shared_self(result)
-    for key, trace in enumerate(traces):
-        exact = solve(trace, "critical", Fraction(5, 100)).shares()
-        rounded = shared_ns[rows_of_key(result, key)].tolist()
-        assert all(abs(share - fraction) < 1 for share, fraction in zip(rounded, exact, strict=True))
+    sums_ns = np.zeros(result.row_count, dtype=np.int64)
+    np.add.at(sums_ns, result.tree, self_ns(result))
+    assert np.array_equal(sums_ns, whole_ns)
 
 
 @RULES
@@ -138,15 +113,14 @@ def test_shares_of_many_traces_are_the_exact_fractions_rounded() -> None:
 def test_the_order_of_the_rows_does_not_matter(
     rule: str, tolerance: float, trace: list[Row], data: st.DataObject
 ) -> None:
-    """Rows arrive in any order; what each owns, shares and hangs under stays the same."""
+    """Rows arrive in any order; what each owns and hangs under stays the same."""
     order = np.array(data.draw(st.permutations(range(len(trace)))))
     forest = forest_of([trace])
     straight = partition(forest, rule=rule, overlap_tolerance=tolerance)
     mixed = partition(reordered(forest, order), rule=rule, overlap_tolerance=tolerance)
     given_rows = slice(0, len(trace))
-    for measure in (self_ns, shared_self):
-        assert measure(mixed)[given_rows].tolist() == measure(straight)[order].tolist()
-        assert measure(mixed)[len(trace) :].tolist() == measure(straight)[len(trace) :].tolist()
+    assert self_ns(mixed)[given_rows].tolist() == self_ns(straight)[order].tolist()
+    assert self_ns(mixed)[len(trace) :].tolist() == self_ns(straight)[len(trace) :].tolist()
     assert mixed.window_start_ns[given_rows].tolist() == straight.window_start_ns[order].tolist()
     assert order[mixed.root_row].tolist() == straight.root_row.tolist()
 

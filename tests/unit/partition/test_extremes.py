@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracekit.partition import Forest, Partition, partition, priority_sweep, self_ns, shared_self
+from tests.unit.partition.exclusive_time import self_ns
+from tracekit.partition import Forest, Partition, partition, priority_sweep
 
 ROWS = 1_000_000
 RULES = pytest.mark.parametrize("rule", ["critical", "active_last"])
@@ -20,9 +21,9 @@ def one_trace(parent: np.ndarray, start_ns: np.ndarray, end_ns: np.ndarray) -> F
 
 def assert_closes(result: Partition) -> None:
     whole_ns = result.root_end_ns[0] - result.root_start_ns[0]
-    for parts_ns in (self_ns(result), shared_self(result)):
-        assert parts_ns.min() >= 0
-        assert parts_ns[result.is_primary].sum() == whole_ns
+    exclusive_ns = self_ns(result)
+    assert exclusive_ns.min() >= 0
+    assert exclusive_ns[result.is_primary].sum() == whole_ns
 
 
 @RULES

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.unit.partition.exclusive_time import self_ns
 from tracekit.errors import UsageError
-from tracekit.partition import Forest, owned_segments, partition, self_ns, shared_self
+from tracekit.partition import Forest, owned_segments, partition
 
 
 def two_rows(**columns: list) -> Forest:
@@ -33,26 +34,18 @@ def test_columns_that_cannot_be_are_refused(column: dict[str, list], message: st
         two_rows(**column)
 
 
-@pytest.mark.parametrize(
-    "options", [{"rule": "shortest"}, {"overlap_tolerance": 1.0}, {"overlap_tolerance": -0.1}]
-)
+@pytest.mark.parametrize("options", [{"rule": "shortest"}, {"overlap_tolerance": 1.0}, {"overlap_tolerance": -0.1}])
 def test_unknown_rules_and_tolerances_are_refused(options: dict[str, object]) -> None:
     """A tolerance of one or more would let a sibling finish before it started."""
     with pytest.raises(UsageError, match=r"use 'critical'|give at least 0"):
         partition(two_rows(), **options)
 
 
-def test_a_cut_has_one_value_a_key() -> None:
-    """A cut that belongs to no key would be lost in silence."""
-    with pytest.raises(UsageError, match="one value a key"):
-        self_ns(partition(two_rows()), np.zeros(3, dtype=np.int64))
-
-
 def test_an_empty_forest_has_an_empty_partition() -> None:
     """No rows in, no rows out, no failure."""
     result = partition(Forest.from_columns(key=[], parent=[], start_ns=[], end_ns=[], tiebreak=[]))
     assert result.row_count == result.key_count == 0
-    assert len(self_ns(result)) == len(shared_self(result)) == len(owned_segments(result).row) == 0
+    assert len(self_ns(result)) == len(owned_segments(result).row) == 0
 
 
 def test_a_key_without_rows_has_no_root() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.partition.exclusive_time import self_ns
 from tests.unit.partition.traces import named_forest
-from tracekit.partition import Forest, partition, self_ns, shared_self
+from tracekit.partition import Forest, partition
 
 
 def own(*rows: tuple, rule: str = "critical", **options: object) -> dict[str, int]:
@@ -54,15 +55,6 @@ def test_equal_parallel_children_do_not_make_self_time_negative() -> None:
     children = [(f"child{number}", "root", 2, 8) for number in range(1, 6)]
     rows = [("root", None, 0, 10), *children]
     assert own(*rows) == {"root": 4, "child5": 6}
-    shared_ns = shared_self(partition(named_forest(*rows))).tolist()
-    assert shared_ns[0] == 4
-    assert sorted(shared_ns[1:]) == [1, 1, 1, 1, 2]
-
-
-def test_nanoseconds_that_do_not_divide_go_to_the_largest_fractions() -> None:
-    """Five nanoseconds among three are 5/3 each: 2, 2 and 1, never 3, 1 and 1."""
-    rows = [("root", None, 0, 5), ("a", "root", 0, 5), ("b", "root", 0, 5), ("c", "root", 0, 5)]
-    assert shared_self(partition(named_forest(*rows))).tolist() == [0, 1, 2, 2]
 
 
 def test_a_consumer_after_its_producer_stays_where_it_is() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.unit.partition.exclusive_time import self_ns
 from tracekit.errors import UsageError
-from tracekit.partition import Forest, estimate_skew, partition, self_ns
+from tracekit.partition import Forest, estimate_skew, partition
 
 MS = 1_000_000
 CLIENT_HOST, SERVER_HOST = 0, 1
@@ -114,9 +115,7 @@ def test_calls_that_contradict_each_other_get_the_middle_and_a_flag() -> None:
 
 def test_calls_longer_on_the_server_bound_nothing() -> None:
     """The client gave up waiting; such calls are counted, not used."""
-    skew = estimate_skew(
-        calls(0, server_ns=14 * MS, end_ns=calls(0).end_ns + np.tile([0, 0, 9 * MS, 0], 200))
-    )
+    skew = estimate_skew(calls(0, server_ns=14 * MS, end_ns=calls(0).end_ns + np.tile([0, 0, 9 * MS, 0], 200)))
     assert skew.unbounded_call_count == 200
     assert len(skew.shift_ns) == 0
 

@@ -96,9 +96,7 @@ def test_with_a_tiebreak_the_order_of_the_rows_does_not_matter(
         unit, start, length, priority = columns
         ends = start + length
         result = priority_sweep(unit, start, ends, priority, *windows, tiebreak=rows_in_order)
-        return [
-            (at, GAP if row == GAP else rows_in_order[row], *times) for at, row, *times in as_rows(result)
-        ]
+        return [(at, GAP if row == GAP else rows_in_order[row], *times) for at, row, *times in as_rows(result)]
 
     assert swept(list(order)) == swept(list(range(len(rows))))
 

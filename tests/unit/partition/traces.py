@@ -72,9 +72,7 @@ def forest_of(traces: list[list[Row]]) -> Forest:
     )
 
 
-def named_forest(
-    *rows: tuple, links: dict[str, str] | None = None, kinds: dict[str, str] | None = None
-) -> Forest:
+def named_forest(*rows: tuple, links: dict[str, str] | None = None, kinds: dict[str, str] | None = None) -> Forest:
     """A trace of rows `(name, parent name or None, start, end)`; a parent that no row has is an absent one.
 
     Names in their order break ties. `links` names what a row waited for. `kinds` marks producers and

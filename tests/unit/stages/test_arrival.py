@@ -66,9 +66,7 @@ def spans_of_requests() -> st.SearchStrategy[list[Span]]:
 def spans_of_training() -> st.SearchStrategy[list[Span]]:
     """Steps of up to three ranks in one trace, some spans without a step of their own."""
 
-    def built(
-        id: int, rank: int, step: int | None, stage: str, start: int, length: int, parent: int, seq: int
-    ) -> Span:
+    def built(id: int, rank: int, step: int | None, stage: str, start: int, length: int, parent: int, seq: int) -> Span:
         attributes: dict[str, Any] = {"tracekit.stage": stage, "tracekit.collective.seq": seq}
         attributes |= {} if step is None else {"tracekit.step": step}
         return Span(
@@ -144,9 +142,7 @@ def assert_sums_are_exact(database: Database) -> None:
             OR coalesce(window_ns, 0) != coalesce(alternative_ns, 0)
     """)
     assert wrong.rows() == []
-    assert (
-        database.sql("SELECT count(*) FROM unit_stages WHERE self_ns < 0 OR alternative_ns < 0").item() == 0
-    )
+    assert database.sql("SELECT count(*) FROM unit_stages WHERE self_ns < 0 OR alternative_ns < 0").item() == 0
     unequal = database.sql("""
         SELECT * FROM (SELECT unit_id, sum(wait_ns) AS ns FROM step_waits GROUP BY unit_id) AS split
         FULL JOIN (
@@ -171,9 +167,7 @@ def cut(spans: list[Span], data: st.DataObject) -> list[list[Span]]:
 
 @settings(max_examples=20)
 @given(spans_of_requests(), st.data())
-def test_requests_are_the_same_whatever_the_order_and_portions(
-    spans: list[Span], data: st.DataObject
-) -> None:
+def test_requests_are_the_same_whatever_the_order_and_portions(spans: list[Span], data: st.DataObject) -> None:
     """Late parents, late roots and late engines change what was built before."""
     portions = cut(spans, data)
     batch_traces = data.draw(st.sampled_from([1, 50_000]), label="batch_traces")

@@ -75,9 +75,7 @@ def test_waiting_in_a_collective_is_an_operation_of_its_own(database: Database) 
     def part(id: int, start: int, end: int, stage: str, *, rank: int, trace: int = 1) -> Span:
         attributes = {"tracekit.stage": stage, "tracekit.step": 1, "tracekit.collective.seq": 1}
         parent = 0 if stage == "step" else 10 + rank
-        return Span(
-            id, start, end, stage, parent=parent, trace=trace, job="j", rank=rank, attributes=attributes
-        )
+        return Span(id, start, end, stage, parent=parent, trace=trace, job="j", rank=rank, attributes=attributes)
 
     mine = [part(10, 0, 100, "step", rank=0), part(1, 20, 80, "collective", rank=0)]
     store(

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.unit.stages.stored import CLIENT, SERVER, Span, request, store
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages import update_units
-from tracekit.stages.attributes import reading, wanted_keys
-from tracekit.stages.exporters import EXPORTERS, STEP_EXPORTERS
+from tracekit.stages.mapping import EXPORTERS, STEP_EXPORTERS
 from tracekit.store import Database
 
-
-def test_attributes_that_no_span_has_are_null_in_a_statement() -> None:
-    """DuckDB would decode everything to find that they are not there."""
-    statement = reading("stages/own", keys=frozenset())
-    assert "attributes['" not in statement.partition("WITH")[2]
-    assert reading("stages/own", keys=frozenset({"tracekit.stage"})) == queries.text("stages/own")
+_READ_FROM_BATCHES = ("batch_calls", "span_outcomes", "batch_async", "step_spans")
 
 
-def test_every_attribute_that_a_mapping_reads_is_wanted() -> None:
-    """Adding a mapping is adding a file: what it reads is found in its text."""
-    assert {"tracekit.stage", "gen_ai.latency.e2e", "http.response.status_code"} <= wanted_keys()
-    assert "tracekit.waits_for" not in wanted_keys()
+def test_the_attributes_of_a_batch_are_all_that_mappings_read(database: Database) -> None:
+    """A mapping that reads a field which nobody declared would not run; one that nobody reads costs time."""
+    read = [*queries.names("stages"), *(f"units/{name}" for name in _READ_FROM_BATCHES)]
+    used = {key for name in read for key in re.findall(r"attributes\['([^']+)'\]", queries.text(name))}
+    declared = database.sql(queries.text("units/mapped_attributes"))["key"].to_list()
+    assert declared == sorted(used)
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)

@@ -29,9 +29,7 @@ def requests(database: Database) -> list[tuple[str, int, int, int]]:
     """Root span, interval and number of spans of each request."""
     update_units(database)
     assert_sums_are_exact(database)
-    found = database.sql(
-        "SELECT root_span_id, start_ns, end_ns, span_count::INT FROM units ORDER BY start_ns"
-    )
+    found = database.sql("SELECT root_span_id, start_ns, end_ns, span_count::INT FROM units ORDER BY start_ns")
     return found.rows()
 
 

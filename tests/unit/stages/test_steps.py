@@ -19,9 +19,7 @@ def span(id: int, rank: int, start: int, end: int, stage: str, step: int | None 
     """A span of one rank; its parent is the rank's step span (id 100 + rank) unless it says otherwise."""
     attributes = {"tracekit.stage": stage} | ({} if step is None else {"tracekit.step": step})
     values: dict[str, Any] = {"parent": 0 if stage == "step" else 100 + rank, "job": "j", "attempt": 0}
-    return Span(
-        id, start, end, stage, rank=rank, attributes=attributes | other.pop("also", {}), **values | other
-    )
+    return Span(id, start, end, stage, rank=rank, attributes=attributes | other.pop("also", {}), **values | other)
 
 
 def step(rank: int, start: int, end: int, **other: Any) -> Span:
@@ -56,9 +54,7 @@ def waits(database: Database, *, rank: int) -> dict[tuple[int, str, str], int]:
 
 def steps(database: Database) -> list[dict[str, Any]]:
     update_units(database)
-    return database.sql("SELECT * FROM units WHERE kind = 'step' ORDER BY attempt, step, rank").rows(
-        named=True
-    )
+    return database.sql("SELECT * FROM units WHERE kind = 'step' ORDER BY attempt, step, rank").rows(named=True)
 
 
 def test_one_rank_is_explained_by_its_own_operations(database: Database) -> None:
@@ -166,9 +162,7 @@ def test_a_wait_for_a_rank_without_step_span_is_charged_to_that_rank(database: D
 
 
 @pytest.mark.parametrize("others", [[], [replace(step(1, 0, 30), status=ERROR)]])
-def test_waiting_and_transfer_of_an_incomplete_collective_are_not_split(
-    database: Database, others: list[Span]
-) -> None:
+def test_waiting_and_transfer_of_an_incomplete_collective_are_not_split(database: Database, others: list[Span]) -> None:
     """A rank that is not there, or failed before any collective, may have been waited for."""
     store(database, [replace(each, world=2) for each in (step(0, 0, 100), reduce(1, 0, 20, 80), *others)])
     assert times(database, step=1, rank=0) == {
@@ -202,9 +196,7 @@ def test_a_rank_that_leaves_before_the_last_arrives_contradicts_the_rule(databas
     """Then it was no synchronising collective, or the clocks differ: nothing is split, and it is counted."""
     store(database, [step(0, 0, 100), step(1, 0, 100), reduce(1, 0, 20, 50), reduce(2, 1, 60, 80)])
     assert times(database, step=1, rank=0)["step", UNSPLIT, "collective"] == 30
-    assert [(unit["conflict_count"], unit["flags"]) for unit in steps(database)] == [
-        (1, "conflict:collective")
-    ] * 2
+    assert [(unit["conflict_count"], unit["flags"]) for unit in steps(database)] == [(1, "conflict:collective")] * 2
 
 
 @pytest.mark.parametrize("seq", [7, None])

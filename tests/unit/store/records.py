@@ -40,9 +40,7 @@ def span(
 def traces(*spans: Record, service: str = "shop", **resource: Any) -> Record:
     """A document with spans of one service."""
     sender = {"attributes": attributes({"service.name": service} | resource)}
-    return {
-        "resourceSpans": [{"resource": sender, "scopeSpans": [{"scope": {"name": "test"}, "spans": spans}]}]
-    }
+    return {"resourceSpans": [{"resource": sender, "scopeSpans": [{"scope": {"name": "test"}, "spans": spans}]}]}
 
 
 def metrics(*metric_list: Record, service: str = "shop") -> Record:

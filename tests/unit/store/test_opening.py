@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.unit.store.records import attributes, batch, span, traces
+from tests.unit.store.records import attributes, batch, gauge, metrics, point, span, traces
+from tracekit import queries
 from tracekit.errors import QueryError, StoreError, StoreLockedError, StoreVersionError, UsageError
 from tracekit.store import SCHEMA_VERSION, Database, IngestWriter, schema
 
@@ -162,6 +163,39 @@ def test_a_store_of_version_1_gets_the_attribute_keys_of_its_spans(path: Path) -
         assert database.sql("FROM span_attribute_keys ORDER BY ALL").rows() == expected == [(1, "a"), (1, "b.c")]
 
 
+_NARROW = ("spans.resource_id", "spans.scope_id", "metric_points.stream_id", "units.unit_id", "unit_stages.unit_id")
+_KEYS = "SELECT resource_key, scope_key, stream_key FROM resources, scopes, metric_streams"
+
+
+def as_version_2(path: Path) -> None:
+    """The store as version 2 wrote it: ids of 32 bits, series identified by the numbers of their senders."""
+    set_version(path, 2)
+    with duckdb.connect(str(path)) as connection:
+        for table, column in (name.split(".") for name in _NARROW):
+            connection.execute(f"ALTER TABLE base.{table} ALTER {column} TYPE UINTEGER")
+        connection.execute("UPDATE base.metric_streams SET identity_hash = md5_number(stream_id::VARCHAR)")
+
+
+def test_a_store_of_version_2_gets_wide_ids_and_series_known_by_their_content(path: Path) -> None:
+    """The same records are still the same: nothing is stored twice, and ids are those of any other store."""
+    records = batch(traces(span(1, 1)), metrics(gauge("cpu", point(1, 0.5), point(2, 0.6))))
+    with Database.open(path) as database:
+        first = IngestWriter(database, source="test").write(records)
+        expected = database.sql(_KEYS).rows()
+    as_version_2(path)
+    with Database.open(path) as database:
+        again = IngestWriter(database, source="again").write(records)
+        assert (again.spans, again.metric_points) == (0, 0)
+        assert again.duplicates == first.spans + first.metric_points > 1
+        assert database.sql(_KEYS).rows() == expected
+        types = database.sql(
+            "SELECT DISTINCT data_type FROM duckdb_columns() WHERE schema_name = 'base' AND column_name IN "
+            "(SELECT unnest($ids))",
+            ids=["unit_id", "resource_id", "scope_id", "stream_id"],
+        )
+        assert types.rows() == [("BIGINT",)]
+
+
 def test_an_older_store_without_a_way_is_refused_and_unchanged(path: Path) -> None:
     """Opening is all or nothing: no half-upgraded store."""
     make_old(path)
@@ -226,3 +260,9 @@ def test_sql_that_duckdb_refuses_says_why() -> None:
     """The user sees DuckDB's own words."""
     with Database.open(None) as database, pytest.raises(QueryError, match="nonsense"):
         database.sql("SELECT nonsense FROM spans")
+
+
+def test_each_version_has_one_migration() -> None:
+    """Two files of one version would hide each other."""
+    versions = [path.name[:3] for path in (queries.folder("queries") / "schema" / "migrations").glob("*.sql")]
+    assert sorted(versions) == [f"{version:03}" for version in range(2, SCHEMA_VERSION + 1)]

@@ -29,9 +29,7 @@ def counts(database: Database) -> tuple[int, int, int]:
 
 
 def uncommented(database: Database) -> int:
-    statement = (
-        "SELECT count(*) AS count FROM duckdb_columns() WHERE schema_name = 'base' AND comment IS NULL"
-    )
+    statement = "SELECT count(*) AS count FROM duckdb_columns() WHERE schema_name = 'base' AND comment IS NULL"
     return int(database.sql(statement)["count"][0])
 
 

@@ -30,6 +30,16 @@ def database(tmp_path: Path) -> Iterator[Database]:
         "SHOW TABLES",
         "VALUES (1), (2)",
         "SELECT 1;  -- one statement and a remark",
+        "TABLE stages",
+        "EXPLAIN SELECT * FROM spans",
+        "EXPLAIN ANALYZE SELECT * FROM spans",
+        "explain (format json) FROM spans",
+        "/* why */ EXPLAIN (ANALYZE) SELECT 1",
+        "PIVOT stages ON layer USING count(*)",
+        "PIVOT stages ON layer IN ('host') USING count(*)",
+        "UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b",
+        "FROM duckdb_tables()",
+        "SELECT 'checkpoint(' AS text",
     ],
 )
 def test_every_form_of_one_select_is_answered(database: Database, statement: str) -> None:
@@ -63,6 +73,23 @@ def test_every_form_of_one_select_is_answered(database: Database, statement: str
         "SELECT 1; SELECT 2",
         "SELECT 1; DELETE FROM base.stages",
         "COMMIT; DELETE FROM base.stages",
+        "FROM checkpoint()",
+        'FROM main."CHECKPOINT" ()',
+        "SELECT 1 WHERE EXISTS (FROM force_checkpoint('store'))",
+        "FROM enable_logging()",
+        "FROM truncate_duckdb_logs()",
+        "SELECT write_log('mine')",
+        "SELECT 'mine'.write_log()",
+        "FROM query('FROM checkpoint()')",
+        "FROM json_execute_serialized_sql('{}')",
+        "SELECT sleep_ms(10)",
+        "EXPLAIN CHECKPOINT",
+        "EXPLAIN ANALYZE CHECKPOINT",
+        "EXPLAIN (FORMAT json) CHECKPOINT",
+        "EXPLAIN",
+        "EXPLAIN EXPLAIN ANALYZE CHECKPOINT",
+        "CALL pragma_version()",
+        "EXECUTE mine",
         "",
         "-- nothing",
     ],
@@ -157,9 +184,7 @@ def test_a_query_that_takes_too_long_is_stopped(database: Database) -> None:
 
 def test_parameters_are_bound_and_not_part_of_the_statement(database: Database) -> None:
     """A value cannot become SQL."""
-    rows = read_only_sql(
-        database, "SELECT $text AS text", parameters={"text": "x'; DROP TABLE base.spans; --"}
-    )
+    rows = read_only_sql(database, "SELECT $text AS text", parameters={"text": "x'; DROP TABLE base.spans; --"})
     assert rows.frame.item() == "x'; DROP TABLE base.spans; --"
 
 
@@ -169,9 +194,7 @@ def test_a_reader_sees_what_a_writer_committed_and_no_more(database: Database) -
     with database.transaction() as cursor:
         cursor.execute("INSERT INTO base.built_through VALUES (1)")
         reader = threading.Thread(
-            target=lambda: seen.append(
-                read_only_sql(database, "SELECT count(*) FROM base.built_through").frame.item()
-            )
+            target=lambda: seen.append(read_only_sql(database, "SELECT count(*) FROM base.built_through").frame.item())
         )
         reader.start()
         reader.join()

@@ -87,9 +87,7 @@ def test_events_and_links_stay_with_their_span(database: Database) -> None:
     write(database, traces(late, service="b"), traces(early, span(1, 12), service="a"))
     events = database.sql("SELECT trace_id, span_id, event_index, time_ns, name FROM span_events")
     assert events.rows() == [(f"{2:032x}", f"{21:016x}", 0, 7, "second")]
-    links = database.sql(
-        "SELECT trace_id, span_id, linked_trace_id, linked_span_id, trace_state FROM span_links"
-    )
+    links = database.sql("SELECT trace_id, span_id, linked_trace_id, linked_span_id, trace_state FROM span_links")
     assert links.rows() == [(f"{1:032x}", f"{11:016x}", f"{9:032x}", f"{99:016x}", "b=2")]
 
 
@@ -107,9 +105,7 @@ def test_the_same_span_is_stored_once_within_a_batch_and_across(database: Databa
 @pytest.mark.parametrize(
     "change", [{"start": 0 + 2}, {"end": 3}, {"name": "other"}, {"kind": 2}, {"status": {"code": 2}}]
 )
-def test_a_different_span_under_a_known_id_is_refused_with_its_ids(
-    database: Database, change: dict[str, Any]
-) -> None:
+def test_a_different_span_under_a_known_id_is_refused_with_its_ids(database: Database, change: dict[str, Any]) -> None:
     """The first span stays; the second is rejected, never merged, in one batch as in two."""
     first = span(1, 1, end=9)
     other = span(1, 1, **({"end": 9} | change))
@@ -128,9 +124,7 @@ def test_the_same_span_id_in_another_trace_is_another_span(database: Database) -
 
 def test_points_and_records_are_the_same_only_when_everything_is(database: Database) -> None:
     """A point or log record that differs in any field is another one."""
-    cpu = gauge(
-        "cpu", point(1, 5, host="a"), point(1, 5, host="a"), point(2, 5, host="a"), point(1, 5.0, host="a")
-    )
+    cpu = gauge("cpu", point(1, 5, host="a"), point(1, 5, host="a"), point(2, 5, host="a"), point(1, 5.0, host="a"))
     record = {"timeUnixNano": "1", "body": {"stringValue": "hello"}}
     counts = write(
         database,
@@ -228,9 +222,7 @@ def test_an_ingest_keeps_its_counts_reasons_and_offsets(database: Database) -> N
     writer.finish()
     ingest = database.sql("SELECT source, format, spans, duplicates, rejected, error FROM ingests")
     assert ingest.rows() == [("file.jsonl", "OTLP/JSON lines", 1, 1, 3, None)]
-    refused = database.sql(
-        "SELECT kind, reason, record_count, first_offset FROM ingest_rejects ORDER BY reason"
-    )
+    refused = database.sql("SELECT kind, reason, record_count, first_offset FROM ingest_rejects ORDER BY reason")
     assert ("rejected", "span_id_conflict", 2, 500) in refused.rows()
     assert ("rejected", "trace_id_invalid", 1) in [row[:3] for row in refused.rows()]
 
@@ -296,17 +288,13 @@ def contents(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 def written(parts: Sequence[Sequence[dict[str, Any]]]) -> tuple[dict[str, Any], tuple[int, ...]]:
     with Database.open(None) as database:
         counts = [write(database, *part) for part in parts]
-        totals = [
-            (each.spans, each.metric_points, each.logs, each.duplicates, each.rejected) for each in counts
-        ]
+        totals = [(each.spans, each.metric_points, each.logs, each.duplicates, each.rejected) for each in counts]
         return contents(database), tuple(map(sum, zip(*totals, strict=True)))
 
 
 @settings(max_examples=15)
 @given(RECORDS, st.lists(st.integers(0, 14), max_size=3))
-def test_how_records_are_cut_into_batches_makes_no_difference(
-    documents: list[dict[str, Any]], cuts: list[int]
-) -> None:
+def test_how_records_are_cut_into_batches_makes_no_difference(documents: list[dict[str, Any]], cuts: list[int]) -> None:
     """One batch or many: the same store, the same counts, and every record is accounted for."""
     bounds = [0, *sorted(min(cut, len(documents)) for cut in cuts), len(documents)]
     parts = [documents[start:end] for start, end in itertools.pairwise(bounds)]

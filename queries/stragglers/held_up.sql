@@ -1,0 +1,28 @@
+-- How long others waited for each rank of training jobs in each step that is looked at, while it worked itself.
+--
+-- Waiting for a rank that was itself held by a transfer says nothing about its own work and is left out.
+--
+-- Parameters:
+--   $job: only this job, NULL for all.
+-- Columns:
+--   job_id: the job.
+--   attempt: attempt of the job, -1 where unknown.
+--   step: number of the step.
+--   rank: the rank that was waited for.
+--   waited_ns: waiting time of the others in nanoseconds.
+SELECT
+    looked_at_steps.job_id,
+    looked_at_steps.attempt,
+    looked_at_steps.step,
+    step_waits.culprit_rank AS rank,
+    sum(step_waits.wait_ns)::BIGINT AS waited_ns
+FROM looked_at_steps
+INNER JOIN base.step_waits USING (unit_id)
+WHERE
+    ($job IS NULL OR looked_at_steps.job_id = $job)
+    AND step_waits.culprit_stage NOT IN (
+        'step.straggler_wait', 'step.exposed_comm', 'step.slow_network', 'step.pipeline_bubble'
+    )
+    AND step_waits.culprit_stage NOT LIKE 'unsplit(%'
+GROUP BY ALL
+ORDER BY ALL

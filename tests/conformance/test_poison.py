@@ -1,0 +1,84 @@
+"""One request that the store refuses costs only that request."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from google.rpc import status_pb2
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.conformance import exports
+from tests.conformance.conftest import StartReceiver, request
+from tests.conformance.test_http import stored_count
+from tracekit.receiver import Receiver
+from tracekit.receiver.faults import Fault, fault_of
+from tracekit.store import connection
+
+POISON_NAME = "poison"
+
+
+def poison(spans: int = 2) -> bytes:
+    message = ExportTraceServiceRequest.FromString(exports.traces(spans))
+    message.resource_spans[0].scope_spans[0].scope.name = POISON_NAME
+    return message.SerializeToString()
+
+
+@pytest.fixture
+def receiver(start_receiver: StartReceiver) -> Receiver:
+    """A receiver whose store has one more rule than ours: it refuses a scope of that name."""
+    running = start_receiver()
+    assert request(running, "/v1/traces", poison(1)).status == 200
+    database = running.store.database
+    with database.writing, closing(database.cursor()) as cursor:
+        cursor.execute("CREATE UNIQUE INDEX one_name ON base.scopes (name)")
+    return running
+
+
+def another_poison() -> bytes:
+    message = ExportTraceServiceRequest.FromString(poison())
+    message.resource_spans[0].scope_spans[0].scope.version = exports.traces(1)[:8].hex()
+    return message.SerializeToString()
+
+
+def test_good_requests_beside_a_bad_one_are_stored(receiver: Receiver) -> None:
+    """190 of 190, while each of 10 is bad data with its count, and nobody is asked to send again."""
+    before = stored_count(receiver, "traces")
+    payloads = [another_poison() if number % 20 == 0 else exports.traces(3) for number in range(200)]
+    with ThreadPoolExecutor(200) as senders:
+        with receiver.store.database.writing:
+            answers = senders.map(lambda payload: request(receiver, "/v1/traces", payload), payloads)
+            # They gather, and are written together once the lock is free.
+            time.sleep(2)
+        found = list(answers)
+    assert [answer.status for answer in found] == [400 if number % 20 == 0 else 200 for number in range(200)]
+    told = status_pb2.Status.FromString(found[0].body).message
+    assert "the store refuses what is in this request" in told
+    assert "retry-after" not in found[0].headers
+    assert stored_count(receiver, "traces") == before + 190 * 3
+    rejects = receiver.store.database.sql("SELECT sum(record_count) AS count FROM ingest_rejects")
+    assert rejects["count"][0] == 10 * 2
+    assert receiver.store.fault is None
+
+
+def test_faults_are_told_apart() -> None:
+    """By what DuckDB raises, under the error of the store."""
+    import duckdb
+
+    def fault(error: Exception) -> Fault:
+        try:
+            with connection.store_errors(None):
+                raise error
+        except Exception as raised:
+            return fault_of(raised)
+
+    assert fault(duckdb.ConstraintException("NOT NULL constraint failed")) is Fault.DATA
+    assert fault(duckdb.ConversionException("Could not convert")) is Fault.DATA
+    assert fault(duckdb.InternalException("INTERNAL Error")) is Fault.DATA
+    assert fault(KeyError("a defect of ours")) is Fault.DATA
+    assert fault(duckdb.OutOfMemoryException("failed to allocate")) is Fault.MEMORY
+    assert fault(MemoryError()) is Fault.MEMORY
+    assert fault(duckdb.IOException("No space left on device")) is Fault.STORE
+    assert fault(duckdb.IOException("Could not write")) is Fault.STORE

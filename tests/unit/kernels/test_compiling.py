@@ -1,0 +1,85 @@
+"""Compiled code that is kept on disk is used again, and only while it is current."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tracekit.kernels import compiling
+
+ROOT = Path(__file__).resolve().parents[3]
+INNER = "from tracekit.kernels import kernel\n\n@kernel\ndef inner(value):\n    return value + {added}\n"
+OUTER = (
+    "from inner import inner\nfrom tracekit.kernels import kernel\n\n"
+    "@kernel\ndef outer(value):\n    return inner(value)\n"
+)
+PACKAGE = {
+    "demo/__init__.py": "",
+    "demo/far/limits.py": "LIMIT = {limit}\n",
+    "demo/near/inner.py": "from demo.far.limits import LIMIT\nfrom tracekit.kernels import kernel\n\n"
+    "@kernel\ndef inner(value):\n    return value + LIMIT\n",
+    "demo/outer.py": OUTER.replace("from inner", "from demo.near.inner"),
+    "call.py": "from demo.outer import outer\nprint(outer(1), sum(outer.stats.cache_hits.values()))\n",
+}
+CALL = "from outer import outer\nprint(outer(1), sum(outer.stats.cache_hits.values()))\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files, of which one calls a kernel of the other, and a script that calls the caller."""
+    (tmp_path / "inner.py").write_text(INNER.format(added=1))
+    (tmp_path / "outer.py").write_text(OUTER)
+    (tmp_path / "call.py").write_text(CALL)
+    return tmp_path
+
+
+def call(folder: Path) -> str:
+    """Output of the script in a fresh process: the value and how often kept code was used."""
+    environment = {"PYTHONPATH": str(ROOT), "HOME": str(folder)}
+    command = [sys.executable, str(folder / "call.py")]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_kept_code_is_used_by_the_next_process(folder: Path) -> None:
+    """Otherwise every command would wait for the compiler."""
+    assert call(folder) == "2 0"
+    assert call(folder) == "2 1"
+
+
+def test_a_change_in_a_neighbouring_file_is_noticed(folder: Path) -> None:
+    """Otherwise an update of one file would leave its callers computing with the old one."""
+    assert call(folder) == "2 0"
+    (folder / "inner.py").write_text(INNER.format(added=5))
+    assert call(folder) == "6 0"
+
+
+def test_a_change_in_another_folder_of_the_package_is_noticed(tmp_path: Path) -> None:
+    """A constant two imports away is compiled in as well."""
+    for name, text in PACKAGE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text.format(limit=10))
+    assert [call(tmp_path), call(tmp_path)] == ["11 0", "11 1"]
+    (tmp_path / "demo/far/limits.py").write_text(PACKAGE["demo/far/limits.py"].format(limit=20))
+    assert call(tmp_path) == "21 0"
+
+
+def test_a_file_that_changes_under_a_running_process_is_not_kept_for_it(folder: Path) -> None:
+    """What the process has loaded is not what lies there by then: the next one must not compute with it."""
+    (folder / "call.py").write_text(
+        "from outer import outer\nfrom pathlib import Path\nfile = Path(__file__).with_name('inner.py')\n"
+        "file.write_text(file.read_text().replace('+ 1', '+ 5'))\nprint(outer(1))\n"
+    )
+    assert call(folder) == "2"
+    (folder / "call.py").write_text(CALL)
+    assert call(folder) == "6 0"
+
+
+def test_the_descriptors_of_otlp_count_as_source() -> None:
+    """Field numbers are compiled into the decoder, so another version of the protocol's package builds it anew."""
+    import_module("tracekit.otlp.decoding")
+    reached = compiling._reached("tracekit.otlp.wire.protobuf") | compiling._reached("tracekit.otlp.tables.attributes")
+    assert {"tracekit.records.reasons", "opentelemetry.proto.trace.v1.trace_pb2", "numpy"} <= reached

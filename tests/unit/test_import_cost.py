@@ -1,0 +1,60 @@
+"""What a command loads before it does anything: counted, since time on a shared machine says little."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import tracekit
+from tracekit.cli import COMMANDS
+from tracekit.cli.deferred import DeferredCommand
+
+HEAVY = {
+    "altair", "duckdb", "google.protobuf", "grpc", "numba", "numpy", "opentelemetry", "pandas", "polars", "pyarrow",
+    "starlette", "streamlit", "uvicorn", "zstandard",
+}  # fmt: skip
+"""Libraries that take from 30 ms to seconds to import."""
+
+# 61 and some 110 where this was written: CPython 3.11 itself brings about 60, click and argument parsing 40 more.
+IMPORT_CEILING = 90
+HELP_CEILING = 180
+
+
+def modules_after(statement: str) -> set[str]:
+    """Names of the modules that a fresh interpreter holds after a statement."""
+    program = f"import sys\n{statement}\nprint('\\n'.join(['', 'MODULES', *sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.partition("\nMODULES\n")[2].split())
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    """`import tracekit` is free until a store is opened."""
+    loaded = modules_after("import tracekit; tracekit.TracekitError; tracekit.__version__")
+    assert not loaded & HEAVY
+    assert len(modules_after("import tracekit")) < IMPORT_CEILING
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_the_command_says_what_it_can_without_loading_a_library(option: str) -> None:
+    """Help and version answer from click alone, and reach no command's module."""
+    loaded = modules_after(f"from tracekit.cli import commands\ncommands.main([{option!r}], standalone_mode=False)")
+    assert "click" in loaded
+    assert not loaded & HEAVY
+    assert len(loaded) < HELP_CEILING
+
+
+def test_the_public_names_come_when_they_are_used() -> None:
+    """A store can be opened by the one name that users know, and `dir` tells all of them."""
+    assert set(tracekit.__all__) | {"__version__"} <= set(dir(tracekit))
+    assert tracekit.__version__ == version("tracekit-stages")
+    with pytest.raises(AttributeError, match="no attribute 'stroe'"):
+        tracekit.stroe  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("deferred", COMMANDS, ids=lambda one: one.name)
+def test_the_list_of_commands_says_what_each_says_of_itself(deferred: DeferredCommand) -> None:
+    """The summaries in the list are stated without loading the commands, so they are compared here."""
+    assert deferred.get_short_help_str(200) == deferred.load().get_short_help_str(200)

@@ -1,0 +1,144 @@
+"""The units that a question is about, on a cursor and in temporary tables of its own."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import polars as pl
+
+from tracekit import queries
+from tracekit.analysis.condition import checked_condition
+from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits
+from tracekit.errors import QueryError
+from tracekit.schema import METRICS, OUTCOMES, Metric
+from tracekit.store import Database
+
+CLASS_LIMIT = 255
+"""Classes of units that stay apart; rarer ones are one class together, shown as such."""
+
+_UNKNOWN_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
+
+
+class Selection:
+    """Units with a metric: those that are asked about, and those of the baseline selection where there is one.
+
+    A context manager. It owns a cursor and, on it, the temporary view `tail_selection` (units of both sides by the
+    conditions) and the tables `tail_units` (with metric, class and why some are left out) and `tail_classes`, which
+    statements of `queries/tail` and `queries/quality` read. All are gone when it is closed.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        metric: Metric,
+        *,
+        where: str | None = None,
+        baseline: str | None = None,
+        outcome: str = OUTCOMES[0],
+    ) -> None:
+        """Select by the conditions `where` and `baseline` (None: all; no baseline) and by `outcome`.
+
+        Raises `QueryError` or `UsageError` where a condition is not one.
+        """
+        self.metric = METRICS[metric]
+        self._cursor = database.cursor()
+        try:
+            self._select(where=where, baseline=baseline, outcome=outcome)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Drop the temporary tables with the cursor."""
+        self._cursor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def sides(self) -> list[MeasuredUnits]:
+        """The units that enter: of the selection, and of the baseline selection (none without one)."""
+        columns = self._cursor.execute(queries.text("tail/measured_units")).fetchnumpy()
+        return [MeasuredUnits.of_side(columns, side) for side in (SELECTION, BASELINE)]
+
+    @cached_property
+    def left_out(self) -> pl.DataFrame:
+        """How many units do not enter, by `side` and `reason`: rows of `tail/left_out.sql`."""
+        return self.rows("tail/left_out")
+
+    @property
+    def stored_count(self) -> int:
+        """Units of the metric's kind in the store, whatever their outcome."""
+        return int(self.rows("tail/stored_count", unit_kind=self.metric.unit_kind).item())
+
+    def rows(self, name: str, /, **parameters: Any) -> pl.DataFrame:
+        """Rows of `queries/<name>.sql`, which may read the temporary tables."""
+        return self._cursor.sql(queries.text(name), params=parameters or None).pl()
+
+    def sql(self, statement: str) -> pl.DataFrame:
+        """Rows of a statement, which may read the temporary tables."""
+        return self._cursor.sql(statement).pl()
+
+    def create_table(self, table: str, name: str, /, **parameters: Any) -> None:
+        """Keep the rows of `queries/<name>.sql` as the temporary table `table`."""
+        self._cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {queries.text(name)}", parameters or None)
+
+    def register(self, name: str, frame: pl.DataFrame) -> None:
+        """Let statements read a frame under a name."""
+        self._cursor.register(name, frame)
+
+    def drop(self, *tables: str) -> None:
+        """Drop temporary tables."""
+        for table in tables:
+            self._cursor.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def unregister(self, name: str) -> None:
+        """Forget a frame."""
+        self._cursor.unregister(name)
+
+    def _select(self, *, where: str | None, baseline: str | None, outcome: str) -> None:
+        parts = [self._side(SELECTION, where, option="where")]
+        if baseline is not None:
+            parts.append(self._side(BASELINE, baseline, option="baseline"))
+        try:
+            self._cursor.execute(f"CREATE OR REPLACE TEMP VIEW tail_selection AS {' UNION ALL '.join(parts)}")
+        except duckdb.Error as error:
+            hint = self._attribute_hint(str(error))
+            raise QueryError(f"a condition does not fit the view `units`: {error}{hint}") from error
+        metric = self.metric
+        try:
+            self.create_table(
+                "tail_units",
+                "tail/units",
+                metric=metric.name,
+                unit_kind=metric.unit_kind,
+                depends_on=list(metric.depends_on),
+                outcome=outcome,
+            )
+        except duckdb.Error as error:
+            raise QueryError(f"the units cannot be selected: {error}") from error
+        self.create_table("tail_classes", "tail/classes", class_limit=CLASS_LIMIT)
+
+    def _side(self, side: int, condition: str | None, *, option: str) -> str:
+        checked = checked_condition(self._cursor, condition, option=option)
+        columns = f"{side}::UTINYINT AS side, units.{self.metric.column} AS value_ns, units.*"
+        return f"SELECT {columns} FROM units WHERE {checked}"
+
+    def _attribute_hint(self, message: str) -> str:
+        """How to write a column that DuckDB does not know where units have an attribute of its name."""
+        unknown = _UNKNOWN_COLUMN.search(message)
+        if unknown is None:
+            return ""
+        name = unknown[1]
+        quoted = name.replace("'", "''")
+        found = self.rows("tail/attribute_exists", attribute=name).item()
+        return f"\nUnits have an attribute of this name: write attributes['{quoted}']" if found else ""

@@ -1,0 +1,154 @@
+"""Compiled functions that cost nothing until they are called, and are kept on disk while they are current."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property, update_wrapper
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_STARTED_S = time.time()
+_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+([^\n]+))", re.MULTILINE)
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function that releases the interpreter lock, and keep the result beside its source."""
+    return compiled_with(function)
+
+
+def compiled_with(function: _Function, **options: Any) -> _Function:
+    """Compile a function as `kernel` does, with further options of `numba.njit`."""
+    return cast(_Function, _Lazy(function, lambda: _dispatcher(function, options)))
+
+
+def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that writes machine code, as `numba.extending.intrinsic`; other kernels may call it."""
+    return _Lazy(function, lambda: _intrinsic(function))
+
+
+class _Lazy:
+    """Something that numba makes, made when it is first called or compiled into a caller."""
+
+    def __init__(self, function: Callable[..., Any], make: Callable[[], Any]) -> None:
+        update_wrapper(self, function)
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Any:
+        return self._make()
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes this for where a function that it compiles names it."""
+        from numba.core.registry import cpu_target
+
+        made = self._made
+        cpu_target.typing_context.refresh()
+        return cpu_target.typing_context.resolve_value_type(made)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._made(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._made, name)
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """The compiler's object for a function.
+
+    numba takes kept code for current as long as the file of the function itself is unchanged, although the
+    code contains kernels and constants of other files. Here it is current as long as all of these are.
+    """
+    import numba
+
+    is_kept = not numba.config.DISABLE_JIT and not _is_changed_since_start(function.__module__)
+    compiled = numba.njit(cache=is_kept, nogil=True, **options)(function)
+    if is_kept:
+        compiled._cache._cache_file._source_stamp = source_digest(function.__module__)
+    return compiled
+
+
+def _intrinsic(function: Callable[..., Any]) -> Any:
+    from numba import extending
+
+    return extending.intrinsic(function)
+
+
+class _Source(NamedTuple):
+    """The source of a module, and the loaded modules that it names in its imports."""
+
+    digest: bytes
+    imported: tuple[str, ...]
+
+
+@cache
+def source_digest(module: str) -> str:
+    """A digest of everything that a module's kernels may have been built from.
+
+    That is the module's source, those of the modules of its package and of this one that it imports, and so on, and
+    the sources of the modules of others that these name.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(_reached(module)):
+        digest.update(name.encode() + b"\0" + _source(name).digest)
+    return digest.hexdigest()
+
+
+def _is_changed_since_start(module: str) -> bool:
+    """Whether a source was exchanged under the running process: what it has loaded is not what lies there now."""
+    paths = [_file(name) for name in _reached(module)]
+    return any(path.stat().st_mtime > _STARTED_S for path in paths if path is not None and path.exists())
+
+
+@cache
+def _reached(module: str) -> frozenset[str]:
+    roots = (_PACKAGE, _package_of(module))
+    found, waiting = {module}, [module]
+    while waiting:
+        name = waiting.pop()
+        path = _file(name)
+        if path is not None and any(path.is_relative_to(root) for root in roots):
+            new = set(_source(name).imported) - found
+            found |= new
+            waiting += new
+    return frozenset(found)
+
+
+def _package_of(module: str) -> Path:
+    """The folder of the outermost package that a module is in, or its own if it is in none."""
+    top = module.partition(".")[0]
+    path = _file(top) or _file(module)
+    return path.resolve().parent if path is not None else _PACKAGE
+
+
+@cache
+def _source(module: str) -> _Source:
+    path = _file(module)
+    text = path.read_bytes() if path is not None else b""
+    names = dict.fromkeys(name for name in _imported(text.decode(errors="replace")) if name in sys.modules)
+    return _Source(hashlib.sha256(text).digest(), tuple(names))
+
+
+def _imported(text: str) -> Iterator[str]:
+    """Names in the import statements of a source that may be modules."""
+    for base, names, plain in _IMPORT.findall(text):
+        if base:
+            yield base
+            yield from (f"{base}.{name}" for name in re.findall(r"\w+", names))
+        else:
+            yield from re.findall(r"[\w.]+", plain)
+
+
+def _file(module: str) -> Path | None:
+    """The source file of a loaded module; none for what is built in."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return Path(path).resolve() if path and path.endswith(".py") else None

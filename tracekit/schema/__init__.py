@@ -1,0 +1,66 @@
+"""The one vocabulary: stages, kinds of units, outcomes, metrics, cohorts and verdicts.
+
+Every code that means something to users is written here and nowhere else in Python; the rest names it
+(`StepStage.STRAGGLER_WAIT`). One file an area: a new area (leaves of a job, buckets of goodput) is a new file
+of enumerations whose members are their codes, exported here. `tests/unit/schema` greps that nothing is
+spelled a second time and that every code in SQL exists.
+"""
+
+from tracekit.schema.cohorts import BODY, DEFAULT_QUANTILES, MINIMUM_UNITS
+from tracekit.schema.exchange import exchanged, exchanged_name, exchanged_type
+from tracekit.schema.metrics import METRICS, Metric, MetricDefinition
+from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
+from tracekit.schema.stages import (
+    STAGES,
+    UNATTRIBUTED,
+    JobStage,
+    ServingStage,
+    StepStage,
+    is_edge,
+    is_unsplit,
+    parts_of,
+    unsplit,
+)
+from tracekit.schema.units import UnitKind, Window
+from tracekit.schema.verdicts import (
+    EvidenceVerdict,
+    FailuresVerdict,
+    GoodputVerdict,
+    QualityVerdict,
+    Severity,
+    StragglersVerdict,
+    TailVerdict,
+)
+
+__all__ = [
+    "ANY_OUTCOME",
+    "BODY",
+    "DEFAULT_QUANTILES",
+    "METRICS",
+    "MINIMUM_UNITS",
+    "OUTCOMES",
+    "STAGES",
+    "UNATTRIBUTED",
+    "EvidenceVerdict",
+    "FailuresVerdict",
+    "GoodputVerdict",
+    "JobStage",
+    "Metric",
+    "MetricDefinition",
+    "Outcome",
+    "QualityVerdict",
+    "ServingStage",
+    "Severity",
+    "StepStage",
+    "StragglersVerdict",
+    "TailVerdict",
+    "UnitKind",
+    "Window",
+    "exchanged",
+    "exchanged_name",
+    "exchanged_type",
+    "is_edge",
+    "is_unsplit",
+    "parts_of",
+    "unsplit",
+]

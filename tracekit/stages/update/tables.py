@@ -1,0 +1,79 @@
+"""Writes units and their stages to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import duckdb
+import polars as pl
+
+from tracekit import queries
+from tracekit.stages.units import RequestFrames, StepFrames
+
+
+@dataclass(frozen=True)
+class SpanRange:
+    """The earliest and the latest start of the spans of a batch, nanoseconds since the epoch."""
+
+    first_ns: int
+    last_ns: int
+
+
+def add_requests(cursor: duckdb.DuckDBPyConnection, frames: RequestFrames, *, spans: SpanRange) -> int:
+    """Store requests whose spans start in a range of time; returns their number."""
+    first_unit_id = next_unit_id(cursor)
+    where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}
+    insert(cursor, "add_requests", {"new_units": frames.units}, where)
+    insert(cursor, "add_unit_stages", {"new_stages": frames.stages}, {"first_unit_id": first_unit_id})
+    return frames.units.height
+
+
+def add_steps(
+    cursor: duckdb.DuckDBPyConnection, frames: StepFrames, *, spans: SpanRange, dirty_steps: pl.DataFrame
+) -> int:
+    """Store steps whose spans start in a range of time; returns their number."""
+    first_unit_id = next_unit_id(cursor)
+    where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}
+    insert(cursor, "add_steps", {"new_units": frames.units, "dirty_steps": dirty_steps}, where)
+    insert(cursor, "add_unit_stages", {"new_stages": frames.stages}, {"first_unit_id": first_unit_id})
+    insert(cursor, "add_step_waits", {"new_waits": frames.waits}, {"first_unit_id": first_unit_id})
+    return frames.units.height
+
+
+def delete_units(cursor: duckdb.DuckDBPyConnection, units: pl.DataFrame) -> None:
+    """Delete units by their `unit_id`, with all that hangs on them."""
+    if units.is_empty():
+        return
+    cursor.register("gone_units", units)
+    for table in ("units", "unit_stages", "step_waits"):
+        cursor.execute(f"DELETE FROM base.{table} WHERE unit_id IN (SELECT unit_id FROM gone_units)")
+    cursor.unregister("gone_units")
+
+
+def set_built_through(cursor: duckdb.DuckDBPyConnection, ingest_id: int) -> None:
+    """Note the last ingest whose spans are in the units."""
+    cursor.execute("DELETE FROM base.built_through")
+    cursor.execute("INSERT INTO base.built_through VALUES ($ingest_id)", {"ingest_id": ingest_id})
+
+
+def next_unit_id(cursor: duckdb.DuckDBPyConnection) -> int:
+    """The smallest number that no unit has or follows."""
+    statement = "SELECT coalesce(max(unit_id)::BIGINT, 0) + 1 FROM base.units"
+    return int(cursor.execute(statement).fetchall()[0][0])
+
+
+def insert(
+    cursor: duckdb.DuckDBPyConnection,
+    name: str,
+    tables: Mapping[str, pl.DataFrame],
+    parameters: dict[str, int],
+) -> None:
+    """Run `queries/units/<name>.sql` with the frames as its registered tables."""
+    for table, frame in tables.items():
+        cursor.register(table, frame)
+    try:
+        cursor.execute(queries.text(f"units/{name}"), parameters)
+    finally:
+        for table in tables:
+            cursor.unregister(table)

@@ -1,0 +1,79 @@
+"""Whether a statement that somebody typed only looks: what kind it is, and which functions it calls."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import duckdb
+
+from tracekit.errors import QueryError
+
+# Table functions that tell something and touch nothing; every other one that DuckDB has is refused. `query` and its
+# like run text that nobody has looked at.
+_HARMLESS_TABLE_FUNCTIONS = frozenset(
+    """
+    duckdb_columns duckdb_constraints duckdb_databases duckdb_dependencies duckdb_functions duckdb_indexes
+    duckdb_keywords duckdb_memory duckdb_schemas duckdb_sequences duckdb_settings duckdb_table_sample
+    duckdb_tables duckdb_temporary_files duckdb_types duckdb_views generate_series histogram histogram_values
+    icu_calendar_names json_each json_tree pg_timezone_names pragma_collations pragma_database_size
+    pragma_platform pragma_show pragma_storage_info pragma_table_info pragma_user_agent pragma_version
+    query_table range repeat repeat_row summary test_all_types test_vector_types unnest
+    """.split()  # noqa: SIM905
+)
+_SCALAR_FUNCTIONS_THAT_ACT = frozenset({"currval", "nextval", "setseed", "setval", "sleep_ms", "write_log"})
+# PIVOT without IN is parsed as several statements, of which the last one looks.
+_LOOKING = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
+
+
+def check_only_looks(statement: str) -> None:
+    """Raise `QueryError` unless the text is one SELECT, or EXPLAIN of one, that calls no function that acts.
+
+    Whatever DuckDB parses as SELECT counts: FROM, VALUES, TABLE, SHOW, DESCRIBE, SUMMARIZE, PIVOT, UNPIVOT. A SELECT
+    may still hold INSERT or DELETE in a WITH clause; from those only a read-only transaction keeps. What DuckDB cannot
+    read raises its own error.
+    """
+    kinds = [parsed.type for parsed in duckdb.extract_statements(_explained(statement))]
+    if len(kinds) != 1 or kinds[0] not in _LOOKING:
+        found = ", ".join(kind.name for kind in kinds) or "nothing"
+        raise QueryError(f"one SELECT statement is allowed here, this is: {found}")
+    if acting := sorted(_called(statement) & _acting_functions()):
+        raise QueryError(f"a SELECT may not call {', '.join(acting)} here: it does more than look")
+
+
+def _explained(statement: str) -> str:
+    """The statement that EXPLAIN or EXPLAIN ANALYZE stands before; any other as it is."""
+    words = _words(statement)
+    if not words or words[0][1].lower() != "explain":
+        return statement
+    after = 2 if len(words) > 1 and words[1][1].lower() == "analyze" else 1
+    if len(words) > after + 1 and words[after][1] == "(" and words[after + 1][1].lower() in ("format", "analyze"):
+        after = next((place for place in range(after, len(words)) if words[place][1] == ")"), after) + 1
+    return statement.encode()[words[after][0] :].decode() if after < len(words) else ""
+
+
+def _called(statement: str) -> set[str]:
+    """Every name with a bracket behind it, without its quotes, in lower case."""
+    words = [word for _, word in _words(statement)]
+    return {word.strip('"').lower() for word, following in pairwise(words) if following.startswith("(")}
+
+
+def _words(statement: str) -> list[tuple[int, str]]:
+    """The words and signs of a statement, each with its offset in bytes; remarks are left out."""
+    text = statement.encode()
+    tokens = duckdb.tokenize(statement)
+    ends = [offset for offset, _ in (*tokens[1:], (len(text), None))] if tokens else []
+    return [
+        (offset, text[offset:end].decode(errors="replace").strip())
+        for (offset, kind), end in zip(tokens, ends, strict=True)
+        if kind != duckdb.token_type.comment
+    ]
+
+
+@cache
+def _acting_functions() -> frozenset[str]:
+    with duckdb.connect(":memory:") as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type IN ('table', 'pragma')"
+        ).fetchall()
+    return frozenset(name for (name,) in rows) - _HARMLESS_TABLE_FUNCTIONS | _SCALAR_FUNCTIONS_THAT_ACT

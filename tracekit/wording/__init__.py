@@ -1,0 +1,49 @@
+"""Sentences, durations and shares for every surface: command line, report, charts and app.
+
+Analysis returns codes and numbers; importing this package teaches its answers to speak: `answer.summary`,
+`finding.message`. One file an answer; numbers are put into words in `numbers` alone.
+"""
+
+from tracekit.wording.checks import finding_text
+from tracekit.wording.job_failures import failures_summary, first_cause_text, job_failures_summary
+from tracekit.wording.job_goodput import goodput_summary, hours_text, job_goodput_summary
+from tracekit.wording.metrics import METRIC_NAMES
+from tracekit.wording.numbers import (
+    count_text,
+    counted,
+    difference_text,
+    duration_text,
+    exact_text,
+    interval_text,
+    moment_text,
+    share_text,
+)
+from tracekit.wording.quality import quality_summary
+from tracekit.wording.stragglers import culprit_text, heavy_stages_text, steps_text, stragglers_summary
+from tracekit.wording.tail import named_causes, tail_summary
+
+__all__ = [
+    "METRIC_NAMES",
+    "count_text",
+    "counted",
+    "culprit_text",
+    "difference_text",
+    "duration_text",
+    "exact_text",
+    "failures_summary",
+    "finding_text",
+    "first_cause_text",
+    "goodput_summary",
+    "heavy_stages_text",
+    "hours_text",
+    "interval_text",
+    "job_failures_summary",
+    "job_goodput_summary",
+    "moment_text",
+    "named_causes",
+    "quality_summary",
+    "share_text",
+    "steps_text",
+    "stragglers_summary",
+    "tail_summary",
+]

@@ -1,0 +1,129 @@
+"""Which rank made the others wait, in plain sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tracekit.analysis import CLEAR_SHARE, LOST_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, words_for
+from tracekit.wording.numbers import duration_text, share_text
+
+_NAMED_CULPRITS = 3
+
+
+@words_for(StragglersAnswer)
+def stragglers_summary(answer: StragglersAnswer) -> str:
+    """What a stragglers answer concludes."""
+    if answer.verdict == "refused":
+        return _conclusion(answer)
+    return f"{_conclusion(answer)} {heavy_stages_text(answer.pipeline)}".rstrip()
+
+
+def heavy_stages_text(stages: pl.DataFrame) -> str:
+    """A sentence a heavy stage of `StragglersAnswer.pipeline`; empty for none."""
+    is_named = stages["job_id"].n_unique() > 1
+    return " ".join(_heavy_stage(row, named=is_named) for row in stages.filter("is_heavy").iter_rows(named=True))
+
+
+def culprit_text(row: dict[str, Any]) -> str:
+    """Who a row of `culprits` means."""
+    if row["rank"] is not None:
+        on = f" on {row['place']}" if row.get("place") not in (None, str(row["rank"])) else ""
+        return f"rank {row['rank']}{on}"
+    return "all ranks together" if row["pipeline_stage"] is None else f"pipeline stage {row['pipeline_stage']}"
+
+
+def steps_text(row: dict[str, Any]) -> str:
+    """The steps of a row of `culprits`: `step 7`, `steps 7-19`."""
+    first, last = row["first_step"], row["last_step"]
+    return f"step {first}" if first == last else f"steps {first}-{last}"
+
+
+def _conclusion(answer: StragglersAnswer) -> str:
+    jobs = answer.jobs
+    match answer.verdict:
+        case "refused":
+            return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
+        case "no_steps":
+            return _nothing(answer)
+        case "spread":
+            return f"{_spread(answer)} No rank stands out."
+        case "no_stragglers" | "uneven_pipeline":
+            return _unnamed(answer)
+        case "too_few_steps":
+            longest = max(jobs["step_count"].to_list())
+            return f"The longest job has {longest} steps, {MINIMUM_STEPS} are needed for a reference."
+    named = "; ".join(_sentence(row) for row in answer.culprits.head(_NAMED_CULPRITS).iter_rows(named=True))
+    rest = len(answer.culprits) - _NAMED_CULPRITS
+    scope = f"in the {jobs['step_count'].sum():,} steps looked at"
+    if len(jobs) > 1:
+        scope = "of the job in the steps looked at"
+    told = f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
+    return f"{told} {_spread(answer)}".rstrip()
+
+
+def _spread(answer: StragglersAnswer) -> str:
+    """What many ranks lost now and then; empty for nothing."""
+    return " ".join(_spread_stage(row) for row in answer.spread.iter_rows(named=True))
+
+
+def _spread_stage(row: dict[str, Any]) -> str:
+    what = row["stage"] if row["operation"] is None else f"{row['stage']} ({row['operation']})"
+    return (
+        f"{what} held up {row['steps']:,} steps, now on one and now on another of {row['ranks']} ranks: "
+        f"{duration_text(row['lost_ns'])} lost, {share_text(row['share'])}."
+    )
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    what = row["stage"] if row["operation"] is None else f"{row['stage']} ({row['operation']})"
+    lost = f"{duration_text(row['lost_ns'])} lost, {share_text(row['share'])}"
+    return f"{what} on {culprit_text(row)}, {steps_text(row)}: {lost}"
+
+
+def _unnamed(answer: StragglersAnswer) -> str:
+    """What can be said where no rank's own work stands out."""
+    summary = f"No rank's own work stands out in {answer.jobs['step_count'].sum():,} steps."
+    waited_ns = answer.waited_ns
+    if waited_ns < LOST_SHARE * int(answer.jobs["wall_ns"].sum()) or not waited_ns:
+        return summary
+    return f"{summary} The ranks waited {duration_text(waited_ns)} for each other, {_whom(answer, waited_ns)}."
+
+
+def _whom(answer: StragglersAnswer, waited_ns: int) -> str:
+    if answer.waited_for.is_empty():
+        return "for no rank in particular"
+    job_id, rank, most_ns = answer.waited_for.row(0)
+    is_clear = most_ns > max(CLEAR_SHARE, 2 / _rank_count(answer, job_id)) * waited_ns
+    if not is_clear or most_ns < TOLD_SHARE * answer.wall_ns:
+        return "for no rank in particular"
+    which = f" of job {job_id!r}" if answer.waited_for["job_id"].n_unique() > 1 else ""
+    return f"{most_ns / waited_ns:.0%} of it for rank {rank}{which}"
+
+
+def _rank_count(answer: StragglersAnswer, job_id: str) -> int:
+    """Ranks of a job, at least the three that make "no rank in particular" mean something."""
+    return max(3, *answer.jobs.filter(pl.col("job_id") == job_id)["rank_count"].to_list())
+
+
+def _nothing(answer: StragglersAnswer) -> str:
+    """What there is instead of the job that was asked for."""
+    if not answer.other_jobs:
+        return "The store holds no training steps."
+    known = ", ".join(map(repr, answer.other_jobs))
+    return f"The store holds no steps of job {answer.job!r}; there are steps of {known}."
+
+
+def _heavy_stage(row: dict[str, Any], *, named: bool) -> str:
+    which = f"Pipeline stage {row['pipeline_stage']}" + (f" of job {row['job_id']!r}" if named else "")
+    taken, typical = duration_text(row["compute_ns"]), duration_text(row["typical_ns"])
+    cause = (
+        f"all its {row['rank_count']} ranks alike: the cut of the model, or what the stage was given, is uneven"
+        if row["rank_count"] > 1
+        else "on its one rank: a heavy cut of the model or a slow rank, the spans do not tell which"
+    )
+    return (
+        f"{which} computes {taken} in a typical step where the typical stage takes {typical}, {cause}. "
+        f"Others waited {duration_text(row['waited_ns'])} for it."
+    )

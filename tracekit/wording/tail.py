@@ -1,0 +1,273 @@
+"""What a tail answer concludes, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from tracekit.analysis import (
+    BASELINE,
+    MINIMUM_BLOCKS,
+    SELECTION,
+    TailAnswer,
+    is_load,
+    is_mix,
+    lacks_counterparts,
+    larger_work,
+    slower_calls,
+    slower_stages,
+    words_for,
+)
+from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
+from tracekit.wording.numbers import chance_text, difference_text, duration_text
+
+_CLEAR_RANK_SHARE = 2 / 3
+_NAMED_STAGES = 3
+_SHOWN_SHARE = 0.01
+_METRICS = {
+    "ttft": "to the first token",
+    "tpot": "for each token after the first",
+    "e2e": "from end to end",
+    "step": "",
+}
+
+
+@words_for(TailAnswer)
+def tail_summary(answer: TailAnswer) -> str:
+    """What a tail answer concludes."""
+    verdict = answer.verdict
+    if verdict == "no_units":
+        return _nothing_sentence(answer)
+    if verdict == "refused":
+        return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
+    sentences = [_statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
+    level = "" if verdict == "no_excess" else _level_sentence(answer)
+    # A few units say less than the middle of all.
+    ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
+    return " ".join(sentence for sentence in ordered if sentence)
+
+
+def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
+    """Where the excess lies, largest first, as (words, nanoseconds); the parts sum to the excess.
+
+    Waiting of training ranks is charged to the stage and rank that was waited for.
+    """
+    charged = answer.causes.group_by("culprit_stage", "culprit_rank").agg(pl.col("excess_ns").sum())
+    parts: dict[str, int] = {}
+    for stage, excess_ns in answer.stages.select("stage", "excess_ns").iter_rows():
+        if stage != StepStage.STRAGGLER_WAIT or not len(charged):
+            parts[stage] = parts.get(stage, 0) + excess_ns
+    for stage, excess_ns in charged.select("culprit_stage", "excess_ns").iter_rows():
+        parts[stage] = parts.get(stage, 0) + excess_ns
+    ordered = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    return [(_words(stage, charged), excess_ns) for stage, excess_ns in ordered]
+
+
+def _words(stage: str, charged: pl.DataFrame) -> str:
+    ranks = charged.filter((pl.col("culprit_stage") == stage) & (pl.col("excess_ns") > 0)).sort(
+        "excess_ns", descending=True
+    )
+    if not len(ranks) or ranks["excess_ns"][0] < _CLEAR_RANK_SHARE * int(ranks["excess_ns"].sum()):
+        return stage
+    rank = ranks["culprit_rank"][0]
+    return stage if rank is None else f"{stage} on rank {rank}"
+
+
+def _nothing_sentence(answer: TailAnswer) -> str:
+    """Why there is nothing to compare, and what to do about it."""
+    if not answer.stored_count:
+        return f"The store holds no {answer.unit}s; read some with `tracekit ingest`."
+    is_selection = not answer.count
+    side, option, condition = (
+        ("selection", "where", answer.where) if is_selection else ("baseline", "baseline", answer.baseline)
+    )
+    left_out = answer.left_out.filter(side=SELECTION if is_selection else BASELINE)
+    if len(left_out):
+        reasons = ", ".join(f"{count:,} {reason}" for _, reason, count in left_out.iter_rows())
+        other = f"; outcome {answer.outcome!r} was asked for, `{ANY_OUTCOME}` takes all" if "outcome" in reasons else ""
+        return f"No {answer.unit} of the {side} has what was asked for. Left out: {reasons}{other}."
+    stored = _units(answer.stored_count, answer)
+    return f"The {option} condition {condition!r} matches none of the {stored} in the store."
+
+
+def _statement(answer: TailAnswer) -> str:
+    takes = "takes" if answer.tail_count == 1 else "take"
+    took = f"{takes} {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
+    return f"{_compared(answer)} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}."
+
+
+def _quantile_sentence(answer: TailAnswer) -> str:
+    """Which quantile was taken where none was asked for and the usual one leaves too few."""
+    if answer.quantile_asked is not None or answer.quantile == DEFAULT_QUANTILES[0]:
+        return ""
+    enough = f"{MINIMUM_UNITS} {answer.unit}s on each side"
+    if answer.quantile == 0:
+        return f"They are all compared, because no quantile leaves {enough}."
+    return f"Slow means at or above quantile {answer.quantile}, the highest that leaves {enough}."
+
+
+def _compared(answer: TailAnswer) -> str:
+    if answer.quantile > 0:
+        return f"The slowest {_number(answer.tail_count)}of {_units(answer.count, answer)}"
+    return f"The only {answer.unit}" if answer.count == 1 else f"All {_units(answer.count, answer)}"
+
+
+def _against(answer: TailAnswer) -> str:
+    if answer.comparison == "body":
+        return "their middle"
+    slowest = f"the slowest {_number(answer.baseline_count)}of " if answer.quantile > 0 else ""
+    return f"{slowest}the baseline"
+
+
+def _number(count: int) -> str:
+    """`The slowest of 90`, `the slowest 12 of 90`."""
+    return "" if count == 1 else f"{count:,} "
+
+
+def _units(count: int, answer: TailAnswer) -> str:
+    return f"{count:,} {answer.unit}{'' if count == 1 else 's'}"
+
+
+def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
+    if verdict == "no_excess":
+        return "That is within what chance makes: there is no excess to explain."
+    if verdict == "stage_slower":
+        return _slower_sentence(answer)
+    sentences = [_where(answer)]
+    if is_mix(answer):
+        sentences.append(_mix_sentence(answer))
+    elif lacks_counterparts(answer):
+        sentences.append(_lack_sentence(answer))
+    if not is_mix(answer) and is_load(answer):
+        sentences.append(_load_sentence(answer))
+    if verdict == "excess_spread":
+        sentences.append("No single stage stands out from chance.")
+    if len(slower_calls(answer)):
+        sentences.append(_rare_calls_sentence(answer))
+    if answer.shortage is not None:
+        sentences.append(_shortage_sentence(answer))
+    return " ".join(sentences)
+
+
+def _slower_sentence(answer: TailAnswer) -> str:
+    slower = slower_stages(answer).head(_NAMED_STAGES)
+    if slower.is_empty():
+        return f"As a whole that is within what chance makes, but not call by call. {_rare_calls_sentence(answer)}"
+    named = ", ".join(f"{stage} {difference_text(ns)}" for stage, ns in slower.select("stage", "excess_ns").iter_rows())
+    return f"As a whole that is within what chance makes, but not in single stages: {named}."
+
+
+def _rare_calls_sentence(answer: TailAnswer) -> str:
+    """Stages that few units have and whose every call takes longer, with how sure that is."""
+    calls = slower_calls(answer).head(_NAMED_STAGES)
+    return " ".join(_rare_call(row, answer) for row in calls.iter_rows(named=True))
+
+
+def _rare_call(row: dict[str, Any], answer: TailAnswer) -> str:
+    few, before = row["selection_units"], row["baseline_units"]
+    each, each_before = duration_text(row["selection_per_call_ns"]), duration_text(row["baseline_per_call_ns"])
+    return (
+        f"A call of {row['stage']} takes {each} where it took {each_before}: few {answer.unit}s make one "
+        f"({few:,} of {answer.count:,}, {before:,} of {answer.baseline_selection_count:,} in the baseline), "
+        f"and chance orders these {few + before:,} so in {chance_text(row['adjusted_p'])} of cases."
+    )
+
+
+def _load_sentence(answer: TailAnswer) -> str:
+    """How much more work arrived, by what rose most."""
+    work, factor = answer.load.filter("is_higher").sort("factor").select("work", "factor").row(-1)
+    what = str(work).replace("_", " ")
+    return (
+        f"In its time {factor:.1f} times as many {what} arrived each second as in the baseline, and most of the "
+        "excess is where requests wait for each other: load and slowness cannot be told apart."
+    )
+
+
+def _shortage_sentence(answer: TailAnswer) -> str:
+    takes = f"{MINIMUM_UNITS} {answer.unit}s on each side"
+    have = f"{min(answer.tail_count, answer.baseline_count)} on one"
+    if answer.shortage == "too_few_blocks":
+        takes, have = f"{MINIMUM_BLOCKS} independent blocks of time", f"{min(answer.block_counts)}"
+    verb = "is" if have.split()[0] == "1" else "are"
+    which = f"this {answer.unit}" if answer.tail_count == 1 else f"these {answer.unit}s"
+    return f"This holds for {which} only: to generalise takes {takes}, there {verb} {have}."
+
+
+def _where(answer: TailAnswer) -> str:
+    """The largest parts of an excess, or of an improvement those that became faster."""
+    if answer.excess_ns == 0:
+        return "The totals are equal."
+    parts = named_causes(answer)
+    lead = "Of that" if _are_shares(parts) else "By stage"
+    return f"{lead}, {_largest(parts)}." if lead == "Of that" else f"{lead}: {_largest(parts)}."
+
+
+def _are_shares(parts: Sequence[tuple[str, int]]) -> bool:
+    """Whether no part is more than the whole, so that a share in per cent means something."""
+    whole_ns = sum(part_ns for _, part_ns in parts)
+    return whole_ns != 0 and all(round(100 * part_ns / whole_ns) <= 100 for _, part_ns in parts)
+
+
+def _largest(parts: Sequence[tuple[str, int]]) -> str:
+    """The largest parts in the direction of their sum, in per cent of it.
+
+    Parts larger than the sum are in time, with the largest part that goes the other way.
+    """
+    whole_ns = sum(part_ns for _, part_ns in parts)
+    sign = 1 if whole_ns >= 0 else -1
+    ordered = sorted(parts, key=lambda part: (-sign * part[1], part[0]))
+    largest = [part for part in ordered[:_NAMED_STAGES] if _counts(part[1], whole_ns, sign)]
+    if _are_shares(parts):
+        return ", ".join(f"{words} {part_ns / whole_ns:.0%}" for words, part_ns in largest)
+    return ", ".join(f"{words} {difference_text(part_ns)}" for words, part_ns in [*largest, ordered[-1]])
+
+
+def _counts(part_ns: int, whole_ns: int, sign: int) -> bool:
+    return sign * part_ns > 0 and abs(part_ns) >= _SHOWN_SHARE * abs(whole_ns)
+
+
+def _mix_sentence(answer: TailAnswer) -> str:
+    rate_ns = int(answer.stages["rate_ns"].sum())
+    like_units = "as fast"
+    if rate_ns:
+        like_units = f"{duration_text(abs(rate_ns))} {'slower' if rate_ns > 0 else 'faster'}"
+    others = f"the slow {answer.unit}s are of other kinds or sizes"
+    return f"It is mix, not slowness: {others}, like ones are {like_units}{_tokens_text(answer)}."
+
+
+def _lack_sentence(answer: TailAnswer) -> str:
+    if not len(larger_work(answer)):
+        kind = "a kind or size" if answer.unit == "request" else "a job"
+        return (
+            f"Most of it lies in {answer.unit}s of {kind} that only one side has: other work and slower work "
+            "cannot be told apart."
+        )
+    return (
+        f"Most of it lies in larger {answer.unit}s, and the baseline has no {answer.unit}s of this size: "
+        f"size and slowness cannot be told apart{_tokens_text(answer)}."
+    )
+
+
+def _tokens_text(answer: TailAnswer) -> str:
+    return "".join(_token_text(row) for row in larger_work(answer).iter_rows(named=True))
+
+
+def _token_text(row: dict[str, float | str]) -> str:
+    """What a token takes on both sides: information, no proof of equal speed."""
+    each, before = (duration_text(round(float(row[f"{side}_ns_per_token"]))) for side in ("tail", "baseline"))
+    tokens = str(row["tokens"]).replace("_", " ")
+    compared = f"{row['baseline_tokens']:,.0f} at {before}"
+    return f"; {row['tail_tokens']:,.0f} {tokens} at {each} each against {compared}"
+
+
+def _level_sentence(answer: TailAnswer) -> str:
+    """How the middles differ, which is often not how the tails differ."""
+    excess_ns = int(answer.levels["excess_ns"].sum())
+    # The middles of steps are not split by cause, and waiting alone names nobody.
+    if answer.unit == UnitKind.STEP or not len(answer.levels) or excess_ns == 0:
+        return ""
+    parts = list(answer.levels.select("stage", "excess_ns").iter_rows())
+    than = f"{difference_text(excess_ns)} than the middle of the baseline"
+    return f"The middle of the selection takes {than}: {_largest(parts)}."
