@@ -18,8 +18,13 @@ from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_c
 from tracekit.analysis.comparison import Comparison, Layout
 from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.failures import FailuresAnswer, failures
+from tracekit.analysis.goodput import GoodputAnswer, goodput
+from tracekit.analysis.job_failures import JobFailures
+from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
+from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
@@ -33,9 +38,11 @@ __all__ = [
     "BASELINE",
     "CHECKS",
     "CLEAR_SHARE",
+    "DEVICES",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
+    "PRECISIONS",
     "REFERENCE",
     "SELECTION",
     "TAIL",
@@ -48,7 +55,11 @@ __all__ = [
     "Cohort",
     "Comparison",
     "Evidence",
+    "FailuresAnswer",
     "Finding",
+    "GoodputAnswer",
+    "JobFailures",
+    "JobGoodput",
     "Judgement",
     "Layout",
     "MeasuredUnits",
@@ -60,6 +71,8 @@ __all__ = [
     "answer_kinds",
     "band_cohort",
     "edge_cohorts",
+    "failures",
+    "goodput",
     "has_words",
     "in_words",
     "is_load",
