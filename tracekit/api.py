@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tracekit.analysis import (
         CompareAnswer,
+        FailuresAnswer,
+        GoodputAnswer,
         Mode,
         QualityAnswer,
         RequestFailures,
@@ -225,6 +227,45 @@ class Store:
 
             return analysis.compare(self.database, before, after, other=other.database, **options)
         answer: CompareAnswer = self.ask("compare", before, after, **options)
+        return answer
+
+    def goodput(
+        self,
+        *,
+        job: str | None = None,
+        price: float | None = None,
+        flops_per_token: float | None = None,
+        device: str | None = None,
+        precision: str = "bf16",
+        slo: str | SloSet | None = None,
+        where: str | None = None,
+        mode: Mode = "tracekit",
+        objective: float | None = None,
+    ) -> GoodputAnswer:
+        """Where paid accelerator time went; see `tracekit.analysis.goodput`.
+
+        >>> answer = store.goodput(job="job-a")
+        >>> answer.leaves["leaf"][0]
+        'job.init'
+        >>> answer.leaves["ns"].sum() == answer.training.jobs["total_ns"][0]
+        True
+        """
+        usage = {"flops_per_token": flops_per_token, "device": device, "precision": precision}
+        # Plain values reach a server too.
+        goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
+        serving = {"slo": goal, "where": where, "mode": mode, "objective": objective}
+        answer: GoodputAnswer = self.ask("goodput", job=job, price=price, **usage, **serving)
+        return answer
+
+    def failures(
+        self, *, job: str | None = None, price: float | None = None, where: str | None = None
+    ) -> FailuresAnswer:
+        """What failed first, and who only followed; see `tracekit.analysis.failures`.
+
+        >>> store.failures().training.incidents["ranks"].to_list()
+        [[3]]
+        """
+        answer: FailuresAnswer = self.ask("failures", job=job, price=price, where=where)
         return answer
 
     def quality(self) -> QualityAnswer:

@@ -20,9 +20,14 @@ from tracekit.analysis.compare_answer import CompareAnswer
 from tracekit.analysis.comparison import Comparison, Layout
 from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.failures import FailuresAnswer, failures
+from tracekit.analysis.goodput import GoodputAnswer, goodput
+from tracekit.analysis.job_failures import JobFailures
+from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.missed_stages import INTRINSIC
+from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.request_failures import request_failures
 from tracekit.analysis.request_failures_answer import RequestFailures
@@ -42,10 +47,12 @@ __all__ = [
     "BUCKETS",
     "CHECKS",
     "CLEAR_SHARE",
+    "DEVICES",
     "INTRINSIC",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
+    "PRECISIONS",
     "REFERENCE",
     "SELECTION",
     "TAIL",
@@ -60,7 +67,11 @@ __all__ = [
     "CompareAnswer",
     "Comparison",
     "Evidence",
+    "FailuresAnswer",
     "Finding",
+    "GoodputAnswer",
+    "JobFailures",
+    "JobGoodput",
     "Judgement",
     "Layout",
     "MeasuredUnits",
@@ -78,6 +89,8 @@ __all__ = [
     "band_cohort",
     "compare",
     "edge_cohorts",
+    "failures",
+    "goodput",
     "has_words",
     "in_words",
     "is_load",

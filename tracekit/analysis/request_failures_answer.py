@@ -62,6 +62,15 @@ class RequestFailures:
             "recovered": self.recovered.to_dicts(),
         }
 
+    def as_list(self) -> list[dict[str, Any]]:
+        """Incidents as `tracekit failures --json` prints them."""
+        return self._nested(self.incidents)
+
+    def counts_and_refusals(self) -> dict[str, Any]:
+        """What `tracekit failures --json` prints about requests beside incidents."""
+        counts = {name: getattr(self, name) for name in ("attempted", "timed_out", "shed", "collateral")}
+        return counts | {"refusals": self._nested(self.refusals), "recovered": self.recovered.to_dicts()}
+
     def _nested(self, incidents: pl.DataFrame) -> list[dict[str, Any]]:
         members = self.requests.filter(pl.col("incident").is_not_null()).group_by("incident").agg("trace_id")
         victims = dict(members.iter_rows())

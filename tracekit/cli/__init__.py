@@ -23,13 +23,15 @@ COMMANDS = (
     DeferredCommand("compare", "compare", "What changed from A to B, stage by stage, at the same mix of requests."),
     DeferredCommand("demo", "pages", "Ingest the sample traces, print the report, open the app."),
     DeferredCommand(
-        "failures", "request_answers", "Which requests failed, what failed first, and what belongs together."
+        "failures",
+        "failures",
+        "What failed first, and who only followed: one first cause a failure, with what proves it and what it cost.",
     ),
     DeferredCommand("generate", "generate", "Make the telemetry of a workload whose truth is known."),
     DeferredCommand(
         "goodput",
-        "request_answers",
-        "How much of what clients asked for was good, and what the rest was lost to.",
+        "goodput",
+        "Where paid accelerator time went: the exact ledger of training jobs, by leaf, owner and cause.",
     ),
     DeferredCommand("ingest", "data", "Read OpenTelemetry files into the trace store."),
     DeferredCommand("prune", "serve", "Take old data out of a trace store and make its file smaller."),
@@ -65,7 +67,7 @@ def commands() -> None:
       tracekit demo                                   sample traces, a report, the app
       tracekit ingest traces.jsonl other/ metrics.pb  files into tracekit.duckdb
       tracekit tail --metric ttft                     the slowest 1 % against the middle
-      tracekit goodput --slo ttft=2s,tpot=50ms        what was good, and what the rest was lost to
+      tracekit goodput --slo ttft=2s,tpot=50ms        where paid accelerator time and late requests went
       tracekit failures                               what failed first
       tracekit compare version:1 version:2            what changed
       tracekit query "SELECT count(*) FROM spans"     plain SQL

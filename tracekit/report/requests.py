@@ -7,33 +7,15 @@ from typing import Any
 import polars as pl
 
 from tracekit.analysis import BUCKETS, RequestFailures, RequestGoodput
-from tracekit.output import Output, table
-from tracekit.wording import duration_text, goodput_notes, moment_text, share_text
+from tracekit.output import table
+from tracekit.wording import duration_text, moment_text, share_text
 
 _SHOWN_ROWS = 12
 
 
-def request_goodput_output(answer: RequestGoodput) -> Output:
-    """Rows: one a stage that late requests were lost to. Object: the documented JSON of `tracekit goodput`."""
-    return Output(answer.lost_by_stage, goodput_object(answer), request_goodput_text(answer))
-
-
-def goodput_object(answer: RequestGoodput | None, training: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """The documented JSON of `tracekit goodput`: requests under `serving`, training jobs under `training`."""
-    return {
-        "serving": None if answer is None else answer.as_dict() | {"notes": goodput_notes(answer)},
-        "training": training or [],
-    }
-
-
-def request_failures_output(answer: RequestFailures) -> Output:
-    """Rows: one an incident. Object: the documented JSON of `tracekit failures`."""
-    return Output(answer.incidents, answer.as_dict(), request_failures_text(answer))
-
-
-def request_goodput_text(answer: RequestGoodput) -> str:
-    """The summary, what it has to live with, stages of late requests, waste, and who was hit."""
-    parts = [answer.summary, *(f"- {note}" for note in goodput_notes(answer))]
+def request_goodput_rest(answer: RequestGoodput) -> str:
+    """Stages of late requests, waste, and who was hit, of a goodput answer; without its summary."""
+    parts: list[str] = []
     if len(answer.lost_by_stage):
         parts += ["", "Late requests by stage (misses sum to the late ones; the last column does not):"]
         parts.append(table(_stage_table(answer.lost_by_stage)))
@@ -42,7 +24,7 @@ def request_goodput_text(answer: RequestGoodput) -> str:
         parts += ["", "What was not good consumed:", table(_wasted_table(lost))]
     if len(answer.by):
         parts += ["", "Good by:", table(_dimension_table(answer.by))]
-    return "\n".join(parts)
+    return "\n".join(parts).strip()
 
 
 def _stage_table(lost: pl.DataFrame) -> pl.DataFrame:
@@ -84,15 +66,15 @@ def _most_lost(row: dict[str, Any]) -> str:
     return f"{bucket} {row[bucket]:,}" if row[bucket] else "nothing"
 
 
-def request_failures_text(answer: RequestFailures) -> str:
-    """The summary, then incidents and refusals, most requests first, and what shows the first of them."""
-    parts = [answer.summary]
+def request_failures_rest(answer: RequestFailures) -> str:
+    """Incidents and refusals, most requests first, and what shows the first of them; without the summary."""
+    parts: list[str] = []
     for title, incidents in (("Incidents:", answer.incidents), ("Refused:", answer.refusals)):
         if len(incidents):
             parts += ["", title, table(_incident_table(incidents))]
     if len(answer.evidence):
         parts += ["", "Evidence:", table(answer.evidence.head(_SHOWN_ROWS))]
-    return "\n".join(parts)
+    return "\n".join(parts).strip()
 
 
 def _incident_table(incidents: pl.DataFrame) -> pl.DataFrame:

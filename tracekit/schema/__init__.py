@@ -19,9 +19,18 @@ from tracekit.schema.stages import (
     is_edge,
     is_unsplit,
     parts_of,
+    unsplit,
 )
 from tracekit.schema.units import UnitKind, Window
-from tracekit.schema.verdicts import EvidenceVerdict, QualityVerdict, Severity, StragglersVerdict, TailVerdict
+from tracekit.schema.verdicts import (
+    EvidenceVerdict,
+    FailuresVerdict,
+    GoodputVerdict,
+    QualityVerdict,
+    Severity,
+    StragglersVerdict,
+    TailVerdict,
+)
 
 __all__ = [
     "ANY_OUTCOME",
@@ -33,6 +42,8 @@ __all__ = [
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",
+    "FailuresVerdict",
+    "GoodputVerdict",
     "JobStage",
     "Metric",
     "MetricDefinition",
@@ -51,4 +62,5 @@ __all__ = [
     "is_edge",
     "is_unsplit",
     "parts_of",
+    "unsplit",
 ]

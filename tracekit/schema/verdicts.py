@@ -44,6 +44,12 @@ StragglersVerdict = Literal[
 spread: many ranks lose time in the same stage now and then, and none stands out.
 """
 
+GoodputVerdict = Literal["ledger", "no_jobs"]
+"""What a goodput answer holds of training: ledgers of jobs, or there is no job."""
+
+FailuresVerdict = Literal["failures", "no_failures"]
+"""Whether anything failed."""
+
 QualityVerdict = Literal["good", "usable", "poor"]
 """What a store can bear: no warning, warnings, an error."""
 

@@ -11,7 +11,7 @@ from tracekit.wording.numbers import duration_text
 
 
 @words_for(RequestFailures)
-def failures_summary(answer: RequestFailures) -> str:
+def request_failures_summary(answer: RequestFailures) -> str:
     """How many failed, the largest incidents with their first cause, and what is no failure."""
     if not answer.attempted:
         return "There are no requests to judge."

@@ -52,13 +52,14 @@ def _unmeetable(answer: RequestGoodput) -> list[str]:
 
 
 @words_for(RequestGoodput)
-def goodput_summary(answer: RequestGoodput) -> str:
+def request_goodput_summary(answer: RequestGoodput) -> str:
     """How much was good, what was not, and which stages the late ones were lost to."""
     if answer.verdict == "no_requests":
         return "There are no requests to judge."
     sentences = [_share_sentence(answer), _bucket_sentence(answer), *_stage_sentences(answer)]
     if answer.verdict == "unjudged":
         sentences.append("No served request can be judged by this SLO.")
+    sentences += [f"{note[0].upper()}{note[1:]}." for note in goodput_notes(answer)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
