@@ -18,14 +18,25 @@ from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_c
 from tracekit.analysis.comparison import Comparison, Layout
 from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.quality import QualityAnswer, quality
+from tracekit.analysis.replay import (
+    Change,
+    PublishedSlowdowns,
+    WhatIf,
+    observed_steps,
+    pipeline_steps,
+    published_slowdowns,
+    what_if,
+)
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_calls, slower_stages
+from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
@@ -44,22 +55,28 @@ __all__ = [
     "Answer",
     "AnswerKind",
     "BaseAnswer",
+    "Change",
     "Check",
     "Cohort",
     "Comparison",
     "Evidence",
     "Finding",
+    "Hang",
     "Judgement",
     "Layout",
     "MeasuredUnits",
+    "PublishedSlowdowns",
     "QualityAnswer",
     "Selection",
     "StageSums",
     "StragglersAnswer",
     "TailAnswer",
+    "WhatIf",
+    "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
     "edge_cohorts",
+    "explain_hang",
     "has_words",
     "in_words",
     "is_load",
@@ -68,6 +85,9 @@ __all__ = [
     "kind_of",
     "lacks_counterparts",
     "larger_work",
+    "observed_steps",
+    "pipeline_steps",
+    "published_slowdowns",
     "quality",
     "quantile_ns",
     "question",
@@ -78,6 +98,8 @@ __all__ = [
     "slower_stages",
     "stragglers",
     "tail",
+    "what_if",
+    "whatif",
     "window_cohort",
     "words_for",
 ]

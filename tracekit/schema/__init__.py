@@ -21,7 +21,15 @@ from tracekit.schema.stages import (
     parts_of,
 )
 from tracekit.schema.units import UnitKind, Window
-from tracekit.schema.verdicts import EvidenceVerdict, QualityVerdict, Severity, StragglersVerdict, TailVerdict
+from tracekit.schema.verdicts import (
+    EvidenceVerdict,
+    HangVerdict,
+    QualityVerdict,
+    Severity,
+    StragglersVerdict,
+    TailVerdict,
+    WhatIfVerdict,
+)
 
 __all__ = [
     "ANY_OUTCOME",
@@ -33,6 +41,7 @@ __all__ = [
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",
+    "HangVerdict",
     "JobStage",
     "Metric",
     "MetricDefinition",
@@ -44,6 +53,7 @@ __all__ = [
     "StragglersVerdict",
     "TailVerdict",
     "UnitKind",
+    "WhatIfVerdict",
     "Window",
     "exchanged",
     "exchanged_name",
