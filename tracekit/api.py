@@ -19,7 +19,14 @@ from tracekit.schema import OUTCOMES
 if TYPE_CHECKING:
     import polars as pl
 
-    from tracekit.analysis import QualityAnswer, StragglersAnswer, TailAnswer, WhatIfAnswer
+    from tracekit.analysis import (
+        FailuresAnswer,
+        GoodputAnswer,
+        QualityAnswer,
+        StragglersAnswer,
+        TailAnswer,
+        WhatIfAnswer,
+    )
     from tracekit.ingest import FileReport, IngestReport, OutgoingFiles, Source
     from tracekit.output import Output
     from tracekit.remote import RemoteStore
@@ -172,6 +179,36 @@ class Store:
         True
         """
         answer: WhatIfAnswer = self.ask("whatif", change, job=job)
+        return answer
+
+    def goodput(
+        self,
+        *,
+        job: str | None = None,
+        price: float | None = None,
+        flops_per_token: float | None = None,
+        device: str | None = None,
+        precision: str = "bf16",
+    ) -> GoodputAnswer:
+        """Where paid accelerator time went; see `tracekit.analysis.goodput`.
+
+        >>> answer = store.goodput(job="job-a")
+        >>> answer.leaves["leaf"][0]
+        'job.init'
+        >>> answer.leaves["ns"].sum() == answer.training.jobs["total_ns"][0]
+        True
+        """
+        usage = {"flops_per_token": flops_per_token, "device": device, "precision": precision}
+        answer: GoodputAnswer = self.ask("goodput", job=job, price=price, **usage)
+        return answer
+
+    def failures(self, *, job: str | None = None, price: float | None = None) -> FailuresAnswer:
+        """What failed first, and who only followed; see `tracekit.analysis.failures`.
+
+        >>> store.failures().training.incidents["ranks"].to_list()
+        [[3]]
+        """
+        answer: FailuresAnswer = self.ask("failures", job=job, price=price)
         return answer
 
     def quality(self) -> QualityAnswer:

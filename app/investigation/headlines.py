@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.page import answer_state
-from investigation.store import StoreFile, stragglers_answer, tail_answer
+from investigation.store import StoreFile, job_headlines, stragglers_answer, tail_answer
 from tracekit.schema import Outcome
 from tracekit.wording import count_text, counted, culprit_text, duration_text, share_text, steps_text
 
@@ -47,6 +47,16 @@ def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
     st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def job_card(file: StoreFile) -> None:
+    """Where the paid time of training jobs went and what failed first; nothing where there is no job."""
+    headlines = job_headlines(file)
+    if not headlines:
+        return
+    with st.container(border=True):
+        st.markdown("**Training jobs**")
+        st.markdown("\n".join(f"- {headline}" for headline in headlines))
 
 
 def straggler_text(row: dict[str, Any]) -> str:

@@ -18,9 +18,14 @@ from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_c
 from tracekit.analysis.comparison import Comparison, Layout
 from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.failures import FailuresAnswer, failures
+from tracekit.analysis.goodput import GoodputAnswer, goodput
 from tracekit.analysis.hangs import Hang, explain_hang
+from tracekit.analysis.job_failures import JobFailures
+from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
+from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
     Change,
@@ -44,9 +49,11 @@ __all__ = [
     "BASELINE",
     "CHECKS",
     "CLEAR_SHARE",
+    "DEVICES",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
+    "PRECISIONS",
     "REFERENCE",
     "SELECTION",
     "TAIL",
@@ -60,8 +67,12 @@ __all__ = [
     "Cohort",
     "Comparison",
     "Evidence",
+    "FailuresAnswer",
     "Finding",
+    "GoodputAnswer",
     "Hang",
+    "JobFailures",
+    "JobGoodput",
     "Judgement",
     "Layout",
     "MeasuredUnits",
@@ -77,6 +88,8 @@ __all__ = [
     "band_cohort",
     "edge_cohorts",
     "explain_hang",
+    "failures",
+    "goodput",
     "has_words",
     "in_words",
     "is_load",

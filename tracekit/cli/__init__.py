@@ -21,7 +21,17 @@ USAGE_EXIT_CODE = 2
 COMMANDS = (
     DeferredCommand("app", "pages", "Open the investigation app on a trace store, on this machine only (127.0.0.1)."),
     DeferredCommand("demo", "pages", "Ingest the sample traces, print the report, open the app."),
+    DeferredCommand(
+        "failures",
+        "failures",
+        "What failed first, and who only followed: one first cause a failure, with what proves it and what it cost.",
+    ),
     DeferredCommand("generate", "generate", "Make the telemetry of a workload whose truth is known."),
+    DeferredCommand(
+        "goodput",
+        "goodput",
+        "Where paid accelerator time went: the exact ledger of training jobs, by leaf, owner and cause.",
+    ),
     DeferredCommand("ingest", "data", "Read OpenTelemetry files into the trace store."),
     DeferredCommand("prune", "serve", "Take old data out of a trace store and make its file smaller."),
     DeferredCommand(
@@ -61,6 +71,8 @@ def commands() -> None:
       tracekit demo                                   sample traces, a report, the app
       tracekit ingest traces.jsonl other/ metrics.pb  files into tracekit.duckdb
       tracekit tail --metric ttft                     the slowest 1 % against the middle
+      tracekit goodput                                where paid accelerator time went
+      tracekit failures                               what failed first
       tracekit query "SELECT count(*) FROM spans"     plain SQL
       tracekit serve                                  receive OTLP, with the app beside it
       tracekit app                                    the investigation app

@@ -23,6 +23,8 @@ _QUIET_S = 0.35
 _RENEW_AFTER_ROWS = 1_000_000
 # Data grows old while nothing arrives.
 _IDLE_S = 30.0
+# A server ends within ten seconds, and has other things to end.
+_LAST_UPDATE_S = 3.0
 
 
 class UnitsUpdater:
@@ -59,10 +61,14 @@ class UnitsUpdater:
         self._arrived.set()
 
     def close(self) -> None:
-        """Bring the units up to date once more, and stop."""
+        """Bring the units up to date once more, and stop; what takes long is left to the next start."""
         self._is_closing = True
         self._arrived.set()
-        self._thread.join()
+        if self._thread.ident is None:
+            return
+        self._thread.join(timeout=_LAST_UPDATE_S)
+        if self._thread.is_alive():
+            _log.warning("units are behind: the next start brings them up to date")
 
     def _run(self) -> None:
         while True:

@@ -1,9 +1,11 @@
-"""One export of everything into a store in memory, so that no sender waits for the decoder's compilation."""
+"""One export of everything into a store of its own, so that no sender waits for something to be compiled."""
 
 from __future__ import annotations
 
 import base64
 import gc
+import tempfile
+from pathlib import Path
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
@@ -17,13 +19,18 @@ from tracekit.receiver.export import Export
 from tracekit.receiver.groups import read_group, write_group
 from tracekit.store import Database
 
+_ROW_GROUP_ROWS = 2048
 _ID, _SPAN_ID = bytes([7] * 16), bytes([7] * 8)
 
 
 def warm_up() -> None:
     """Decode and store one request of each signal in each encoding; the first time after installation
     takes long. What is in memory then stays: the garbage collector need not look at it again."""
-    with Database.open(None) as database:
+    # As the real one is served, so that what is compiled is what will be called.
+    with (
+        tempfile.TemporaryDirectory(prefix="tracekit-") as folder,
+        Database.serve(Path(folder) / "warm-up.duckdb", row_group_rows=_ROW_GROUP_ROWS) as database,
+    ):
         for (signal, encoding), payload in samples().items():
             write_group(database, read_group([Export(signal, encoding, payload, "self")]))
     gc.collect()

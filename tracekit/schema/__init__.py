@@ -19,10 +19,13 @@ from tracekit.schema.stages import (
     is_edge,
     is_unsplit,
     parts_of,
+    unsplit,
 )
 from tracekit.schema.units import UnitKind, Window
 from tracekit.schema.verdicts import (
     EvidenceVerdict,
+    FailuresVerdict,
+    GoodputVerdict,
     HangVerdict,
     QualityVerdict,
     Severity,
@@ -41,6 +44,8 @@ __all__ = [
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",
+    "FailuresVerdict",
+    "GoodputVerdict",
     "HangVerdict",
     "JobStage",
     "Metric",
@@ -61,4 +66,5 @@ __all__ = [
     "is_edge",
     "is_unsplit",
     "parts_of",
+    "unsplit",
 ]

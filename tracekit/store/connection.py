@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import duckdb
 
+from tracekit import queries
 from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreVersionError
 
 # Data enters as Arrow tables, so SQL never needs the file system, and nobody who types SQL gets it.
@@ -28,6 +29,8 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 _SERVED_SETTINGS = {"variant_minimum_shredding_size": 2048}
 # In this order: nothing can be attached after the first, nothing set after the second.
 _CLOSING = ("enable_external_access", "lock_configuration")
+BOUNDED_SCHEMA = "memory.bounded"
+"""Schema of functions within bounds, which questions to a served store search before DuckDB's own."""
 SERVED_CATALOG = "store"
 """Name that an attached store has among the databases of its connection."""
 
@@ -71,6 +74,7 @@ def connect_served(path: Path, *, row_group_rows: int, tuning: Mapping[str, str]
         connection = duckdb.connect(":memory:", config={**before, **_SERVED_SETTINGS, **tuning})
         try:
             connection.execute(f"ATTACH {_literal(path)} AS {SERVED_CATALOG} (ROW_GROUP_SIZE {row_group_rows})")
+            connection.execute(queries.text("store/bounded_functions"))
             for name in _CLOSING:
                 connection.execute(f"SET GLOBAL {name} = {_SETTINGS[name]}")
         except BaseException:

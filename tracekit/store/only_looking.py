@@ -22,6 +22,21 @@ _HARMLESS_TABLE_FUNCTIONS = frozenset(
     """.split()  # noqa: SIM905
 )
 _SCALAR_FUNCTIONS_THAT_ACT = frozenset({"currval", "nextval", "setseed", "setval", "sleep_ms", "write_log"})
+# They have bounds for those who ask a server (queries/store/bounded_functions.sql).
+_BOUNDED_FUNCTIONS = frozenset(
+    {
+        "damerau_levenshtein",
+        "editdist3",
+        "generate_series",
+        "levenshtein",
+        "lpad",
+        "range",
+        "repeat",
+        "replace",
+        "rpad",
+    }
+)
+_SCHEMAS_OF_DUCKDB = frozenset({"main", "pg_catalog", "information_schema", "system"})
 # PIVOT without IN is parsed as several statements, of which the last one looks.
 _LOOKING = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
 
@@ -37,6 +52,8 @@ def check_only_looks(statement: str) -> None:
     if len(kinds) != 1 or kinds[0] not in _LOOKING:
         found = ", ".join(kind.name for kind in kinds) or "nothing"
         raise QueryError(f"one SELECT statement is allowed here, this is: {found}")
+    if qualified := sorted(_called_by_schema(statement) & _BOUNDED_FUNCTIONS):
+        raise QueryError(f"call {', '.join(qualified)} without a schema before it")
     if acting := sorted(_called(statement) & _acting_functions()):
         raise QueryError(f"a SELECT may not call {', '.join(acting)} here: it does more than look")
 
@@ -56,6 +73,16 @@ def _called(statement: str) -> set[str]:
     """Every name with a bracket behind it, without its quotes, in lower case."""
     words = [word for _, word in _words(statement)]
     return {word.strip('"').lower() for word, following in pairwise(words) if following.startswith("(")}
+
+
+def _called_by_schema(statement: str) -> set[str]:
+    """Every name with one of DuckDB's own schemas before it and a bracket behind it."""
+    words = [word.strip('"').lower() for _, word in _words(statement)]
+    return {
+        words[place + 2]
+        for place in range(len(words) - 3)
+        if words[place] in _SCHEMAS_OF_DUCKDB and words[place + 1] == "." and words[place + 3].startswith("(")
+    }
 
 
 def _words(statement: str) -> list[tuple[int, str]]:

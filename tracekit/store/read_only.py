@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracekit.errors import QueryError
+from tracekit.store.connection import BOUNDED_SCHEMA
 from tracekit.store.database import Database
 from tracekit.store.frames import portable, unterminated
 from tracekit.store.only_looking import check_only_looks
@@ -52,6 +53,8 @@ class WatchedDatabase(Database):
         """A new cursor on the store that the question's watcher knows."""
         cursor = self._watched.cursor()
         try:
+            if self._watched._catalog is not None:
+                cursor.execute(f"SET search_path = '{self._watched._catalog}.main,{BOUNDED_SCHEMA}'")
             for name, value in self._settings.items():
                 cursor.execute(f"SET {name} = '{value}'")
             self._watch(cursor)

@@ -5,6 +5,8 @@ Analysis returns codes and numbers; importing this package teaches its answers t
 """
 
 from tracekit.wording.checks import finding_text
+from tracekit.wording.job_failures import failures_summary, first_cause_text, job_failures_summary
+from tracekit.wording.job_goodput import goodput_summary, hours_text, job_goodput_summary
 from tracekit.wording.metrics import METRIC_NAMES
 from tracekit.wording.numbers import (
     count_text,
@@ -29,9 +31,15 @@ __all__ = [
     "difference_text",
     "duration_text",
     "exact_text",
+    "failures_summary",
     "finding_text",
+    "first_cause_text",
+    "goodput_summary",
     "heavy_stages_text",
+    "hours_text",
     "interval_text",
+    "job_failures_summary",
+    "job_goodput_summary",
     "moment_text",
     "named_causes",
     "quality_summary",

@@ -25,7 +25,8 @@ def _conclusion(answer: WhatIfAnswer) -> str:
     if answer.verdict == "no_difference":
         return f"{words} a step would take as long as it does: {duration_text(answer.before)} ({bound} less)."
     after, before = duration_text(answer.after), duration_text(answer.before)
-    return f"{words}: {abs(answer.saving):.1%} {answer.verdict} ({bound}). A step would take {after} instead of {before}."
+    saved = f"{words}: {abs(answer.saving):.1%} {answer.verdict} ({bound})"
+    return f"{saved}. A step would take {after} instead of {before}."
 
 
 def _saved(answer: WhatIfAnswer, after_ns: float) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages.units import build_requests, build_steps
+from tracekit.stages.update.jobs import update_jobs
 from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
 from tracekit.stages.update.selection import batch_ranges, select_late
 from tracekit.stages.update.storing import UnitStorer
@@ -46,7 +47,15 @@ def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpda
     """
     if batch_traces < 1:
         raise UsageError(f"batch_traces is {batch_traces}; give at least 1")
-    with database.building, database.transaction() as cursor:
+    with database.building:
+        updated = _update_traces(database, batch_traces)
+        update_jobs(database)
+        return updated
+
+
+def _update_traces(database: Database, batch_traces: int) -> UnitsUpdate:
+    """Compute requests and steps; the caller holds `database.building`."""
+    with database.transaction() as cursor:
         built_through, newest = _progress(cursor)
         if newest is None or built_through >= newest:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)
