@@ -19,7 +19,14 @@ from tracekit.schema import OUTCOMES
 if TYPE_CHECKING:
     import polars as pl
 
-    from tracekit.analysis import FailuresAnswer, GoodputAnswer, QualityAnswer, StragglersAnswer, TailAnswer
+    from tracekit.analysis import (
+        FailuresAnswer,
+        GoodputAnswer,
+        QualityAnswer,
+        StragglersAnswer,
+        TailAnswer,
+        WhatIfAnswer,
+    )
     from tracekit.ingest import FileReport, IngestReport, OutgoingFiles, Source
     from tracekit.output import Output
     from tracekit.remote import RemoteStore
@@ -162,6 +169,16 @@ class Store:
         'stragglers'
         """
         answer: StragglersAnswer = self.ask("stragglers", job=job)
+        return answer
+
+    def whatif(self, change: str, *, job: str | None = None) -> WhatIfAnswer:
+        """What the steps of a job would take under a change; see `tracekit.analysis.whatif`.
+
+        >>> answer = store.whatif("without=rank:1")
+        >>> answer.low <= answer.after <= answer.high
+        True
+        """
+        answer: WhatIfAnswer = self.ask("whatif", change, job=job)
         return answer
 
     def goodput(

@@ -20,17 +20,28 @@ from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.failures import FailuresAnswer, failures
 from tracekit.analysis.goodput import GoodputAnswer, goodput
+from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
+from tracekit.analysis.replay import (
+    Change,
+    PublishedSlowdowns,
+    WhatIf,
+    observed_steps,
+    pipeline_steps,
+    published_slowdowns,
+    what_if,
+)
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_calls, slower_stages
+from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
@@ -51,6 +62,7 @@ __all__ = [
     "Answer",
     "AnswerKind",
     "BaseAnswer",
+    "Change",
     "Check",
     "Cohort",
     "Comparison",
@@ -58,19 +70,24 @@ __all__ = [
     "FailuresAnswer",
     "Finding",
     "GoodputAnswer",
+    "Hang",
     "JobFailures",
     "JobGoodput",
     "Judgement",
     "Layout",
     "MeasuredUnits",
+    "PublishedSlowdowns",
     "QualityAnswer",
     "Selection",
     "StageSums",
     "StragglersAnswer",
     "TailAnswer",
+    "WhatIf",
+    "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
     "edge_cohorts",
+    "explain_hang",
     "failures",
     "goodput",
     "has_words",
@@ -81,6 +98,9 @@ __all__ = [
     "kind_of",
     "lacks_counterparts",
     "larger_work",
+    "observed_steps",
+    "pipeline_steps",
+    "published_slowdowns",
     "quality",
     "quantile_ns",
     "question",
@@ -91,6 +111,8 @@ __all__ = [
     "slower_stages",
     "stragglers",
     "tail",
+    "what_if",
+    "whatif",
     "window_cohort",
     "words_for",
 ]

@@ -21,6 +21,7 @@ from tracekit.wording.numbers import (
 from tracekit.wording.quality import quality_summary
 from tracekit.wording.stragglers import culprit_text, heavy_stages_text, steps_text, stragglers_summary
 from tracekit.wording.tail import named_causes, tail_summary
+from tracekit.wording.whatif import whatif_summary
 
 __all__ = [
     "METRIC_NAMES",
@@ -46,4 +47,5 @@ __all__ = [
     "steps_text",
     "stragglers_summary",
     "tail_summary",
+    "whatif_summary",
 ]
