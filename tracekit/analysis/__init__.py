@@ -15,6 +15,8 @@ from tracekit.analysis.answer import (
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.checks import CHECKS, Check, Finding
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
+from tracekit.analysis.compare import compare
+from tracekit.analysis.compare_answer import CompareAnswer
 from tracekit.analysis.comparison import Comparison, Layout
 from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
@@ -25,6 +27,7 @@ from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
+from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
@@ -36,7 +39,12 @@ from tracekit.analysis.replay import (
     published_slowdowns,
     what_if,
 )
+from tracekit.analysis.request_failures import request_failures
+from tracekit.analysis.request_failures_answer import RequestFailures
+from tracekit.analysis.request_goodput import request_goodput
+from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput
 from tracekit.analysis.selection import Selection
+from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
@@ -47,9 +55,11 @@ from tracekit.analysis.worded import has_words, in_words, words_for
 
 __all__ = [
     "BASELINE",
+    "BUCKETS",
     "CHECKS",
     "CLEAR_SHARE",
     "DEVICES",
+    "INTRINSIC",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
@@ -57,6 +67,7 @@ __all__ = [
     "REFERENCE",
     "SELECTION",
     "TAIL",
+    "TERMS",
     "TOLD_SHARE",
     "UNITS_SCHEMA",
     "Answer",
@@ -65,6 +76,7 @@ __all__ = [
     "Change",
     "Check",
     "Cohort",
+    "CompareAnswer",
     "Comparison",
     "Evidence",
     "FailuresAnswer",
@@ -76,9 +88,14 @@ __all__ = [
     "Judgement",
     "Layout",
     "MeasuredUnits",
+    "Mode",
     "PublishedSlowdowns",
     "QualityAnswer",
+    "RequestFailures",
+    "RequestGoodput",
     "Selection",
+    "Slo",
+    "SloSet",
     "StageSums",
     "StragglersAnswer",
     "TailAnswer",
@@ -86,6 +103,7 @@ __all__ = [
     "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
+    "compare",
     "edge_cohorts",
     "explain_hang",
     "failures",
@@ -107,6 +125,9 @@ __all__ = [
     "question_named",
     "questions",
     "registered",
+    "request_failures",
+    "request_goodput",
+    "slo_file",
     "slower_calls",
     "slower_stages",
     "stragglers",

@@ -25,7 +25,7 @@ SPREAD_RATIO = 4
 """A rank is named for a stage where it lost this many times what the typical rank of the job lost there."""
 
 IDLE_RATIO = 2
-"""Time that nothing explains is idle, and not slowness, where others waited for less than one in so many of `most_ns`."""
+"""Time that nothing explains is idle, and not slowness, where others waited for less than a half of `most_ns`."""
 
 STEP_GAP = 2
 """Steps of one run are at most this far apart: one between them may be missing."""
@@ -44,8 +44,8 @@ CHARGED_SCHEMA = {
     "most_ns": pl.Int64,
     "step_wall_ns": pl.Int64,
 }
-"""Slow steps with what they cost. `step_at` counts the steps there are, whose numbers may have gaps. `place` is what was slow as one: a host or a pipeline stage, else the rank; null for
-all ranks together. `most_ns` is the waiting that the excess causes if nothing else holds anybody: itself once for each
+"""Slow steps with what they cost. `step_at` counts the steps there are, whose numbers may have gaps. `place` is what
+was slow as one: a host or a pipeline stage, else the rank; null for all ranks together. `most_ns` is the waiting that the excess causes if nothing else holds anybody: itself once for each
 rank outside the place. `step_wall_ns` is the time of all ranks in the step."""
 
 _WHO = ["job_id", "attempt", "place", "rank", "pipeline_stage", "stage"]
