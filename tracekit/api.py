@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SloSet,
         StragglersAnswer,
         TailAnswer,
+        WhatIfAnswer,
     )
     from tracekit.ingest import FileReport, IngestReport, OutgoingFiles, Source
     from tracekit.output import Output
@@ -173,6 +174,16 @@ class Store:
         'stragglers'
         """
         answer: StragglersAnswer = self.ask("stragglers", job=job)
+        return answer
+
+    def whatif(self, change: str, *, job: str | None = None) -> WhatIfAnswer:
+        """What the steps of a job would take under a change; see `tracekit.analysis.whatif`.
+
+        >>> answer = store.whatif("without=rank:1")
+        >>> answer.low <= answer.after <= answer.high
+        True
+        """
+        answer: WhatIfAnswer = self.ask("whatif", change, job=job)
         return answer
 
     def request_goodput(

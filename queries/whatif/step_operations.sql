@@ -1,8 +1,8 @@
 -- The operations that the steps of training jobs consist of, to be replayed under a change.
 --
 -- An operation is a span of a rank that lies in one of its steps and has no span below it there: the time of a span
--- that others fill is theirs. Spans that hold nobody up (tracekit.async) are left out. The first step of an attempt warms up and
--- steps that did not end well on every rank are cut short; neither is replayed.
+-- that others fill is theirs. Spans that hold nobody up (tracekit.async) are left out. The first step of an attempt
+-- warms up and steps that did not end well on every rank are cut short; neither is replayed.
 --
 -- Parameters:
 --   $job: only this job, NULL for all.
@@ -10,13 +10,15 @@
 --   job, attempt: whose step it is; the job is '' and the attempt -1 where unknown.
 --   step_no: number of the step. step: number of attempt and step together, from 1, in order.
 --   stretch: steps that follow each other without one missing share it.
---   rank, host, pipeline_stage: the rank, its host and its coordinate in the pipeline, NULL where unknown.
+--   rank, host: the rank and its host, NULL where unknown.
+--   data_parallel_rank, pipeline_stage: its coordinates in the mesh, NULL where unknown.
 --   operation: name of the span.
 --   stage: what the span says of its stage, NULL for nothing.
 --   collective: the collective it is one rank's part of, NULL for none.
 --   group: whose ranks take part in it, NULL for none.
 --   collective_sequence: which collective of the group, NULL where it does not say.
 --   bytes: payload of the collective.
+--   sequence, chunk, model_chunk: of an imported operation, its number among those of its name, and its model chunk.
 --   start_ns, end_ns: nanoseconds since the epoch.
 --   span_id: the span.
 WITH
@@ -49,6 +51,7 @@ senders AS (
         coalesce(attempt, CASE WHEN job_id IS NULL AND rank IS NULL THEN -1 ELSE 0 END) AS attempt,
         coalesce(rank, 0) AS rank,
         host_name AS host,
+        TRY_CAST(attributes['tracekit.parallel.dp']::VARCHAR AS BIGINT) AS data_parallel_rank,
         TRY_CAST(attributes['tracekit.parallel.pp']::VARCHAR AS BIGINT) AS pipeline_stage
     FROM base.resources
     WHERE job_id IS NOT NULL OR attempt IS NOT NULL OR rank IS NOT NULL
@@ -59,6 +62,7 @@ candidates AS (
         senders.attempt,
         senders.rank,
         senders.host,
+        senders.data_parallel_rank,
         senders.pipeline_stage,
         spans.span_id,
         spans.parent_span_id,
@@ -68,6 +72,9 @@ candidates AS (
         spans.attributes['tracekit.collective.group']::VARCHAR AS "group",
         TRY_CAST(spans.attributes['tracekit.collective.seq'] AS BIGINT) AS collective_sequence,
         TRY_CAST(spans.attributes['tracekit.collective.bytes'] AS BIGINT) AS bytes,
+        TRY_CAST(spans.attributes['tracekit.operation.sequence'] AS BIGINT) AS sequence,
+        TRY_CAST(spans.attributes['tracekit.operation.chunk'] AS BIGINT) AS chunk,
+        TRY_CAST(spans.attributes['tracekit.operation.model_chunk'] AS BIGINT) AS model_chunk,
         spans.start_ns,
         greatest(spans.start_ns, spans.end_ns) AS end_ns
     FROM base.spans
@@ -99,6 +106,7 @@ SELECT
     in_steps.stretch,
     in_steps.rank,
     in_steps.host,
+    in_steps.data_parallel_rank,
     in_steps.pipeline_stage,
     in_steps.operation,
     in_steps.stage,
@@ -106,6 +114,9 @@ SELECT
     in_steps."group",
     in_steps.collective_sequence,
     in_steps.bytes,
+    in_steps.sequence,
+    in_steps.chunk,
+    in_steps.model_chunk,
     in_steps.start_ns,
     in_steps.end_ns,
     format('{:016x}', in_steps.span_id) AS span_id

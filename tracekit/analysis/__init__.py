@@ -22,6 +22,7 @@ from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.failures import FailuresAnswer, failures
 from tracekit.analysis.goodput import GoodputAnswer, goodput
+from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
@@ -29,6 +30,15 @@ from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quant
 from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
+from tracekit.analysis.replay import (
+    Change,
+    PublishedSlowdowns,
+    WhatIf,
+    observed_steps,
+    pipeline_steps,
+    published_slowdowns,
+    what_if,
+)
 from tracekit.analysis.request_failures import request_failures
 from tracekit.analysis.request_failures_answer import RequestFailures
 from tracekit.analysis.request_goodput import request_goodput
@@ -39,6 +49,7 @@ from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE,
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_calls, slower_stages
+from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
@@ -62,6 +73,7 @@ __all__ = [
     "Answer",
     "AnswerKind",
     "BaseAnswer",
+    "Change",
     "Check",
     "Cohort",
     "CompareAnswer",
@@ -70,12 +82,14 @@ __all__ = [
     "FailuresAnswer",
     "Finding",
     "GoodputAnswer",
+    "Hang",
     "JobFailures",
     "JobGoodput",
     "Judgement",
     "Layout",
     "MeasuredUnits",
     "Mode",
+    "PublishedSlowdowns",
     "QualityAnswer",
     "RequestFailures",
     "RequestGoodput",
@@ -85,10 +99,13 @@ __all__ = [
     "StageSums",
     "StragglersAnswer",
     "TailAnswer",
+    "WhatIf",
+    "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
     "compare",
     "edge_cohorts",
+    "explain_hang",
     "failures",
     "goodput",
     "has_words",
@@ -99,6 +116,9 @@ __all__ = [
     "kind_of",
     "lacks_counterparts",
     "larger_work",
+    "observed_steps",
+    "pipeline_steps",
+    "published_slowdowns",
     "quality",
     "quantile_ns",
     "question",
@@ -112,6 +132,8 @@ __all__ = [
     "slower_stages",
     "stragglers",
     "tail",
+    "what_if",
+    "whatif",
     "window_cohort",
     "words_for",
 ]

@@ -67,7 +67,14 @@ RANK_SCHEMA = {
     "host": pl.String,
     "step_ns": pl.Int64,
 }
-HELD_UP_SCHEMA = {"job_id": pl.String, "attempt": pl.Int64, "step": pl.Int64, "rank": pl.Int64, "waited_ns": pl.Int64}
+HELD_UP_SCHEMA = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "step": pl.Int64,
+    "rank": pl.Int64,
+    "is_unexplained": pl.Boolean,
+    "waited_ns": pl.Int64,
+}
 PIPELINE_SCHEMA = {
     "job_id": pl.String,
     "pipeline_stage": pl.Int64,

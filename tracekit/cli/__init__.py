@@ -53,6 +53,11 @@ COMMANDS = (
     DeferredCommand(
         "tail", "answers", "Which stage made the slow ones slow: the tail against a baseline, split exactly by stage."
     ),
+    DeferredCommand(
+        "whatif",
+        "whatif",
+        "What the steps of a training job would take under a change, by replay of what each operation waited for.",
+    ),
 )
 """Each command with the module of this package that holds it and the first sentence of its help."""
 

@@ -80,9 +80,9 @@ OSDI25_KINDS: dict[str, tuple[str, str | None, str | None]] = {
     "forward-recv": ("step.exposed_comm", "send_recv", "forward"),
     "backward-send": ("step.exposed_comm", "send_recv", "backward"),
     "backward-recv": ("step.exposed_comm", "send_recv", "backward"),
-    "params-all-gather": ("step.exposed_comm", "all_gather", "data"),
-    "grads-reduce-scatter": ("step.exposed_comm", "reduce_scatter", "data"),
-    "separate-grads-all-reduce": ("step.exposed_comm", "all_reduce", "data"),
+    "params-all-gather": ("step.exposed_comm", "all_gather", "params"),
+    "grads-reduce-scatter": ("step.exposed_comm", "reduce_scatter", "grads"),
+    "separate-grads-all-reduce": ("step.exposed_comm", "all_reduce", "separate-grads"),
     "layernorm-grads-all-reduce": ("step.exposed_comm", "all_reduce", None),
     "embedding-grads-all-reduce": ("step.exposed_comm", "all_reduce", "embedding"),
     "optimizer-clip-main-grad": ("step.exposed_comm", "all_reduce", "world"),
@@ -102,6 +102,11 @@ class OperationTable:
     operations: pl.DataFrame
     rejected: dict[str, int]
     notes: tuple[str, ...]
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether times count from some other origin than the Unix epoch."""
+        return not self.operations.is_empty() and int(self.operations["start_ns"].max()) < EPOCH_NS  # type: ignore[arg-type]
 
 
 def layout_of(columns: Collection[str]) -> Layout | None:
@@ -257,7 +262,9 @@ def _spread(names: Sequence[str | None], number: NDArray[Any]) -> pl.Series:
 def _osdi25_group(over: str | None, replica: int, stage: int) -> str | None:
     if over is None or over == "world":
         return over
-    place = {"data": f"{stage}", "embedding": f"{replica}"}.get(over, f"{replica}.{stage}")
+    if over == "embedding":
+        return f"{over}.{replica}"
+    place = f"{replica}.{stage}" if over in ("forward", "backward") else f"{stage}"
     return f"{over}.{place}"
 
 

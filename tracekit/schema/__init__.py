@@ -26,10 +26,12 @@ from tracekit.schema.verdicts import (
     EvidenceVerdict,
     FailuresVerdict,
     GoodputVerdict,
+    HangVerdict,
     QualityVerdict,
     Severity,
     StragglersVerdict,
     TailVerdict,
+    WhatIfVerdict,
 )
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "EvidenceVerdict",
     "FailuresVerdict",
     "GoodputVerdict",
+    "HangVerdict",
     "JobStage",
     "Metric",
     "MetricDefinition",
@@ -55,6 +58,7 @@ __all__ = [
     "StragglersVerdict",
     "TailVerdict",
     "UnitKind",
+    "WhatIfVerdict",
     "Window",
     "exchanged",
     "exchanged_name",

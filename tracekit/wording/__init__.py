@@ -24,6 +24,7 @@ from tracekit.wording.request_failures import request_failures_summary
 from tracekit.wording.request_goodput import goodput_notes, request_goodput_summary
 from tracekit.wording.stragglers import culprit_text, heavy_stages_text, steps_text, stragglers_summary
 from tracekit.wording.tail import named_causes, tail_summary
+from tracekit.wording.whatif import whatif_summary
 
 __all__ = [
     "METRIC_NAMES",
@@ -53,4 +54,5 @@ __all__ = [
     "steps_text",
     "stragglers_summary",
     "tail_summary",
+    "whatif_summary",
 ]

@@ -106,7 +106,7 @@ def test_the_osdi25_layout_tells_groups_and_stages(tmp_path: Path) -> None:
         "step.compute", "step.exposed_comm", "step.exposed_comm", "step.exposed_comm", "step.exposed_comm",
         "step.host_bound",
     ]  # fmt: skip
-    assert table.operations["group"].to_list() == [None, "forward.1.0", "forward.1.0", "backward.1.0", "data.1", None]
+    assert table.operations["group"].to_list() == [None, "forward.1.0", "forward.1.0", "backward.1.0", "params.1", None]
     assert table.operations["collective_sequence"].to_list() == [None, 0, 0, 0, 0, None]
 
 

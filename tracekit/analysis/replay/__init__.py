@@ -4,7 +4,7 @@ from tracekit.analysis.replay.change import Change
 from tracekit.analysis.replay.observed import ObservedSteps, observed_steps
 from tracekit.analysis.replay.published import PublishedSlowdowns, published_slowdowns
 from tracekit.analysis.replay.steps import OPERATION_COLUMNS, Steps, pipeline_steps
-from tracekit.analysis.replay.what_if import WhatIfAnswer, what_if
+from tracekit.analysis.replay.what_if import WhatIf, what_if
 
 __all__ = [
     "OPERATION_COLUMNS",
@@ -12,7 +12,7 @@ __all__ = [
     "ObservedSteps",
     "PublishedSlowdowns",
     "Steps",
-    "WhatIfAnswer",
+    "WhatIf",
     "observed_steps",
     "pipeline_steps",
     "published_slowdowns",

@@ -8,18 +8,15 @@ the same step, because ideal times taken over all stages blame a stage for being
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import polars as pl
 
-from tracekit.analysis.durations import duration_text
 from tracekit.analysis.replay.change import Change
 from tracekit.analysis.replay.effects import Effect, ObservedReplay, PipelineReplay, Replay
 from tracekit.analysis.replay.observed import observed_steps
 from tracekit.analysis.replay.steps import pipeline_steps
 from tracekit.errors import InsufficientDataError
-
-Verdict = Literal["faster", "no_difference", "slower"]
+from tracekit.schema import WhatIfVerdict
 
 MINIMUM_SHARE = 0.01
 """Less than this share of the step time is not called a difference."""
@@ -29,7 +26,7 @@ PIPELINE_KINDS = ("forward-compute", "backward-compute", "optimizer")
 
 
 @dataclass(frozen=True)
-class WhatIfAnswer:
+class WhatIf:
     """What a change would give. Times are nanoseconds of a mean step: what it takes until the next one.
 
     before: as observed. after: replayed under `change`. low, high: bounds of `after`: with the changed ranks at the
@@ -38,7 +35,7 @@ class WhatIfAnswer:
     saving: `(before - after) / before`. steps: how many were replayed. left_out: `step` and `reason`.
     by_rank: `rank`, `pipeline_stage`, `excess_ns` (own work above that of its peers, all steps) and `saving` without
         that rank alone, the worst first; the savings of several ranks do not add up.
-    assumptions: what the figures rest on. verdict, summary: the conclusion as a code and as a sentence.
+    assumptions: what the figures rest on. verdict: the conclusion as a code.
     """
 
     change: str
@@ -52,17 +49,10 @@ class WhatIfAnswer:
     left_out: pl.DataFrame
     by_rank: pl.DataFrame
     assumptions: tuple[str, ...]
-    verdict: Verdict
-    summary: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The answer as plain Python values, frames as lists of rows."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        frames = {name: getattr(self, name).to_dicts() for name in ("left_out", "by_rank")}
-        return values | frames | {"assumptions": list(self.assumptions)}
+    verdict: WhatIfVerdict
 
 
-def what_if(operations: pl.DataFrame, change: Change) -> WhatIfAnswer:
+def what_if(operations: pl.DataFrame, change: Change) -> WhatIf:
     """How long the steps of one job would take under a change; see the module.
 
     `operations` has the columns of `observed_steps` and `host`. Raises `UsageError` where the change names something
@@ -76,7 +66,7 @@ def what_if(operations: pl.DataFrame, change: Change) -> WhatIfAnswer:
     after, low, high = effect.after_ns, effect.low_ns, effect.high_ns
     saving = (before - after) / before
     verdict = _verdict(before, low, high, saving)
-    return WhatIfAnswer(
+    return WhatIf(
         change=change.text,
         metric="step",
         before=before,
@@ -89,7 +79,6 @@ def what_if(operations: pl.DataFrame, change: Change) -> WhatIfAnswer:
         by_rank=replay.by_rank(),
         assumptions=_assumptions(replay, change, effect),
         verdict=verdict,
-        summary=_summary(change, verdict, before, after, low, high),
     )
 
 
@@ -103,7 +92,7 @@ def _replay(operations: pl.DataFrame) -> Replay:
     return ObservedReplay(observed_steps(operations))
 
 
-def _verdict(before: float, low: float, high: float, saving: float) -> Verdict:
+def _verdict(before: float, low: float, high: float, saving: float) -> WhatIfVerdict:
     if abs(saving) < MINIMUM_SHARE or low < before < high:
         return "no_difference"
     return "faster" if saving > 0 else "slower"
@@ -125,19 +114,3 @@ def _assumptions(replay: Replay, change: Change, effect: Effect) -> tuple[str, .
     if len(replay.left_out):
         told.append(f"{len(replay.left_out):,} steps are left out: {replay.left_out['reason'][0]}")
     return tuple(told)
-
-
-def _summary(change: Change, verdict: Verdict, before: float, after: float, low: float, high: float) -> str:
-    words = change.words[:1].upper() + change.words[1:]
-    bound = f"{_share(before, high)} to {_share(before, low)}"
-    if verdict == "no_difference":
-        return f"{words} a step would take as long as it does ({duration_text(round(before))}; {bound} less)."
-    shorter = "faster" if verdict == "faster" else "slower"
-    return (
-        f"{words}: {abs(before - after) / before:.1%} {shorter} ({bound}): a step would take "
-        f"{duration_text(round(after))} instead of {duration_text(round(before))}."
-    )
-
-
-def _share(before: float, after: float) -> str:
-    return f"{(before - after) / before:.1%}"
