@@ -30,6 +30,7 @@ from tests.accuracy.grid import (
 )  # fmt: skip
 from tests.accuracy.ledgers import JOB_DEFECTS, lived
 from tests.accuracy.ledgers import scored as scored_ledger
+from tests.accuracy.outcomes import LOSSES, OUTCOME_SCENARIOS, scored_comparison, scored_outcomes
 from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
 from tests.accuracy.scores import QUESTIONS, said, scored
 from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
@@ -71,6 +72,18 @@ def jobs(seeds: tuple[int, ...]) -> list[Job]:
         *(Job("delays", partial(asked, one, seed=seeds[-1])) for one in DELAYS),
         *(Job("dialects", partial(asked, one, seed=seeds[-1], dialect=name)) for name in DIALECTS for one in DAMAGED),
         *(Job("refusals", partial(refused, name, seed=seeds[0])) for name in REFUSALS),
+        *(Job("outcomes", partial(scored_outcomes, name, seed=seed)) for seed in seeds for name in OUTCOME_SCENARIOS),
+        *(
+            Job("outcome_dialects", partial(scored_outcomes, name, seed=seeds[0], dialect=dialect))
+            for dialect in ("vllm", "sglang", "dynamo", "triton")
+            for name in LOSSES
+        ),
+        *(
+            Job("compared", partial(scored_comparison, seed=seed + 100 * number, factor=factor))
+            for factor in (1.0, 1.1)
+            for seed in seeds
+            for number in range(10)
+        ),
         *(Job("ledgers", partial(ledgered, name, seed=seed)) for seed in seeds for name in LEDGERS),
         Job("ledgers", partial(ledgered, DAMAGED_LEDGER, seed=seeds[0], defects=tuple(JOB_DEFECTS)[1:])),
         *(Job("stragglers", partial(straggling, one, seed=seed)) for one in TRAINING for seed in seeds),

@@ -9,7 +9,7 @@ import polars as pl
 
 from generators.serving import stages, state
 from tests.accuracy.runs import Layout, Played, play, stored
-from tracekit.analysis import RequestFailures, RequestGoodput, request_failures
+from tracekit.analysis import RequestFailures, RequestGoodput, compare, request_failures
 from tracekit.analysis.normal_times import ENOUGH_GOOD
 from tracekit.analysis.request_goodput import judge_requests, request_goodput
 from tracekit.analysis.slo import Slo, SloSet, parsed_slo
@@ -19,10 +19,16 @@ LAYOUT = Layout(baseline_s=30.0, window_s=60.0)
 SLO = "ttft=400ms,tpot=25ms,e2e=20s"
 """Limits that healthy requests meet and slow ones miss, each by some."""
 
+COMPARED = Layout(baseline_s=300.0, window_s=300.0)
+"""Two windows of equal length; engines at a quarter of their capacity."""
+
 OUTCOME_SCENARIOS = (
     "admission_503", "cancel_cascade", "client_aborts", "engine_errors", "healthy", "queue_saturation",
     "rate_limit_burst", "retry_storm", "slow_worker", "time_outs", "worker_crash",
 )  # fmt: skip
+LOSSES = ("cancel_cascade", "engine_errors", "retry_storm", "time_outs")
+"""Those whose requests fail."""
+
 EXACT_DIALECT = "tracekit"
 """The exporter whose spans show every instant as it was; what others round moves requests over a limit."""
 
@@ -54,6 +60,23 @@ def scored_outcomes(
             "stage_error": stage_error(played, goodput, known),
             **cause_scores(played, failures),
         }
+    ]
+
+
+def scored_comparison(*, seed: int, factor: float, layout: Layout = COMPARED) -> list[dict[str, Any]]:
+    """One row: whether the window of the fault, in which engine steps take `factor` times as long, differs from before.
+
+    A factor of 1 is no fault: whatever is called different is a false alarm.
+    """
+    overrides = {"fault.step_factor": factor, "fault.replica": -1, "clients.rate_per_s": 6.0}
+    played = play("healthy", seed=seed, layout=layout, overrides=overrides)
+    window, before = played.conditions()
+    with stored(played.emission) as database:
+        answer = compare(database, before, window)
+    slower = answer.stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0), stage="eng.decode")
+    alarm = answer.verdict not in ("no_change", "too_few_blocks")
+    return [
+        {"seed": seed, "factor": factor, "verdict": answer.verdict, "is_alarm": alarm, "is_found": slower.height > 0}
     ]
 
 
