@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -86,10 +85,10 @@ def _written(
     return False
 
 
-def _folder(database: Database) -> Path | None:
+def _folder(database: Database) -> str | None:
     """Beside the store, on the disk that is there for data."""
     if database.path is None:
         return None
     folder = spill_folder(database.path)
     folder.mkdir(exist_ok=True)
-    return folder
+    return str(folder)
