@@ -9,12 +9,11 @@ from pathlib import Path
 
 import click
 
-from tracekit import output
+from tracekit import output, report
 from tracekit.analysis import CompareAnswer
 from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
 from tracekit.errors import UsageError
-from tracekit.report.compared import compare_output
 
 CHECK_FAILED_EXIT_CODE = 3
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -49,7 +48,7 @@ def compare(
     """
     share = None if limit is None else _parsed_share(limit)
     answer = _answer(before, after, database, slo=slo, where=where)
-    output.write(compare_output(answer), output_format=output_format, path=output_path)
+    output.write(report.compare_output(answer), output_format=output_format, path=output_path)
     if share is None:
         return
     for line in answer.regressions(share):
