@@ -16,7 +16,7 @@ import polars as pl
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums
 from tracekit.analysis.comparison import Comparison
 from tracekit.analysis.judgement import Judgement
-from tracekit.analysis.mix import CohortSums, MixSplit, mix_split
+from tracekit.analysis.mix import CohortSums, MixSplit, like_split, mix_split, weighted_sums
 from tracekit.analysis.rounding import apportioned, rounded_parts
 from tracekit.analysis.selection import CLASS_LIMIT
 from tracekit.schema import UNATTRIBUTED, StepStage, UnitKind
@@ -79,9 +79,8 @@ LEVEL_SCHEMA = {
 
 def class_cohorts(comparison: Comparison) -> tuple[CohortSums, CohortSums]:
     """The tail and the baseline by class and stage."""
-    frame = comparison.rows("tail/class_sums")
-    stages, cohorts = comparison.sums.stages, comparison.layout.cohorts
-    return _by_class(frame, stages, cohorts, TAIL), _by_class(frame, stages, cohorts, REFERENCE)
+    tail, baseline = _cohorts_by_class(comparison, TAIL, REFERENCE)
+    return tail, baseline
 
 
 def stage_frame(
@@ -99,7 +98,7 @@ def stage_frame(
     tail = rounded_parts(_totals(sums, TAIL), cohorts[TAIL].count)
     baseline = rounded_parts(_totals(sums, REFERENCE), cohorts[REFERENCE].count)
     excess = np.array(tail, dtype=np.int64) - np.array(baseline, dtype=np.int64)
-    mix = mix_split(*by_class, excess)
+    mix = _mix(comparison, by_class, excess)
     owners = comparison.rows("tail/stage_owners", stages=sums.stages)
     alternative = _alternative_excess(sums, cohorts)
     columns = {
@@ -110,7 +109,7 @@ def stage_frame(
         "baseline_mean_ns": baseline,
         "excess_ns": excess,
         "share": shares(excess),
-        **_judged(excess, judgement, floor_ns=floor_ns),
+        **_judged(excess, mix.rate_ns, judgement, floor_ns=floor_ns),
         "alternative_excess_ns": alternative,
         "ambiguity_ns": np.abs(alternative - excess),
         "mix_ns": mix.mix_ns,
@@ -122,6 +121,19 @@ def stage_frame(
     }
     frame = pl.DataFrame(columns, schema=STAGE_SCHEMA)
     return frame.sort("excess_ns", "stage", descending=[True, False]), mix
+
+
+def _mix(comparison: Comparison, by_class: tuple[CohortSums, CohortSums], excess_ns: np.ndarray) -> MixSplit:
+    """The excess by cause: class by class inside one selection, and against like units of another."""
+    layout = comparison.layout
+    if layout.like is None:
+        return mix_split(*by_class, excess_ns)
+    number = layout.like_number
+    matched, own, pooled = _cohorts_by_class(comparison, number, number + 1, layout.pooled)
+    weights = np.zeros((CLASS_LIMIT + 1, 1))
+    weights[: len(layout.like.class_weights), 0] = layout.like.class_weights
+    like = weighted_sums([(matched, weights), (own, np.full_like(weights, layout.like.own_weight))])
+    return like_split(by_class[TAIL], like, pooled, excess_ns)
 
 
 def operation_frame(comparison: Comparison, stages: pl.DataFrame) -> pl.DataFrame:
@@ -220,18 +232,26 @@ def _alternative_excess(sums: StageSums, cohorts: list[Cohort]) -> np.ndarray:
     return np.array(tail, dtype=np.int64) - np.array(baseline, dtype=np.int64)
 
 
-def _judged(excess_ns: np.ndarray, judgement: Judgement, *, floor_ns: int) -> dict[str, object]:
-    if judgement.uncertainty is None:
+def _judged(excess_ns: np.ndarray, rate_ns: np.ndarray, judgement: Judgement, *, floor_ns: int) -> dict[str, object]:
+    if judgement.uncertainty is None or judgement.deciding is None:
         nothing = [None] * len(excess_ns)
         return {"low_ns": nothing, "high_ns": nothing, "significant": nothing}
     estimates = np.append(excess_ns, excess_ns.sum()).astype(np.float64)
     low, high = judgement.uncertainty.intervals(estimates)
-    exceeds = judgement.uncertainty.exceeds(estimates)[:-1]
+    decisive_ns = excess_ns if judgement.like_uncertainty is None else rate_ns
+    exceeds = judgement.deciding.exceeds(np.append(decisive_ns, decisive_ns.sum()).astype(np.float64))[:-1]
     return {
         "low_ns": np.rint(low[:-1]).astype(np.int64),
         "high_ns": np.rint(high[:-1]).astype(np.int64),
-        "significant": exceeds & (np.abs(excess_ns) >= floor_ns),
+        "significant": exceeds & (np.abs(decisive_ns) >= floor_ns),
     }
+
+
+def _cohorts_by_class(comparison: Comparison, *numbers: int) -> list[CohortSums]:
+    """Cohorts by class and stage."""
+    frame = comparison.rows("tail/class_sums", bands=list(numbers))
+    stages, cohorts = comparison.sums.stages, comparison.layout.cohorts
+    return [_by_class(frame, stages, cohorts, number) for number in numbers]
 
 
 def _by_class(frame: pl.DataFrame, stages: list[str], cohorts: list[Cohort], number: int) -> CohortSums:

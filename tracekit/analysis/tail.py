@@ -14,7 +14,8 @@ from tracekit.analysis.cohorts import Cohort
 from tracekit.analysis.comparison import BODY_BASELINE, Comparison, Layout
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
-from tracekit.analysis.judgement import Judgement, judge
+from tracekit.analysis.judgement import Judgement, judge, judge_like
+from tracekit.analysis.like_units import LikeUnits
 from tracekit.analysis.load import load_frame
 from tracekit.analysis.measured import MeasuredUnits, band, clock_resolution_ns
 from tracekit.analysis.rare_calls import rare_call_frame
@@ -97,15 +98,24 @@ def tail(
         used = chosen_quantile(selection.sides, baseline) if quantile is None else quantile
         layout = Layout.of(selection.sides, baseline, quantile=used)
         with Comparison(selection, layout) as comparison:
-            judgement = None if comparison.is_empty else judge(comparison.sums, layout.cohorts, layout.edges)
+            judgement = None if comparison.is_empty else _judged(comparison, used)
             return _answer(asked, comparison, judgement, quantile=used)
+
+
+def _judged(comparison: Comparison, quantile: float) -> Judgement:
+    layout, sums = comparison.layout, comparison.sums
+    return judge_like(judge(sums, layout.cohorts, layout.edges), layout, sums, quantile)
 
 
 def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
     """The highest of `DEFAULT_QUANTILES` that leaves enough units in every tail that is compared, else 0."""
     compared = sides[:1] if baseline == BODY_BASELINE else sides
+    like = LikeUnits.of(*sides) if baseline != BODY_BASELINE else None
     for quantile in DEFAULT_QUANTILES:
-        if all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared):
+        has_enough = all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared)
+        # A few units that stand for many say little.
+        has_like = like is None or not like.is_changed or like.effective_count(quantile) >= MINIMUM_UNITS
+        if has_enough and has_like:
             return quantile
     return 0.0
 
@@ -174,6 +184,7 @@ def _excess(comparison: Comparison, judgement: Judgement, resolution_ns: int) ->
     }
     if judgement.uncertainty is None:
         return facts
+    facts["is_other_mix"] = judgement.like_uncertainty is not None
     # The whole is the last of the family that is tested together.
     estimates = np.zeros(len(judgement.uncertainty.standard_error))
     estimates[-1] = comparison.excess_ns

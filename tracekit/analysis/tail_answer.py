@@ -66,6 +66,7 @@ class TailAnswer(BaseAnswer):
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
+    is_other_mix: whether the sides hold other units, so that stages are judged against like ones (`rate_ns`).
     verdict, summary: the conclusion as a stable code and as sentences. evidence: what the data can bear.
     units: the units that are compared, by cohort.
     """
@@ -124,4 +125,5 @@ class TailAnswer(BaseAnswer):
     evidence: Evidence
     units: pl.DataFrame
     shortage: str | None = None
+    is_other_mix: bool = False
     verdict: TailVerdict = "no_units"

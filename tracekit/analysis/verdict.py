@@ -43,6 +43,8 @@ def is_mix(answer: TailAnswer) -> bool:
     """
     if answer.excess_ns <= 0 or lacks_counterparts(answer):
         return False
+    if answer.is_other_mix:
+        return not len(certain_stages(answer)) and bool(answer.stages["rate_ns"].sum() <= MAJORITY * answer.excess_ns)
     limit_ns = MIX_SHARE * answer.excess_ns
     sized = answer.size.filter(pl.col("per_token_ns").is_not_null())
     return answer.stages["rate_ns"].sum() <= limit_ns and sized["per_token_ns"].sum() <= limit_ns
@@ -76,7 +78,8 @@ def is_load(answer: TailAnswer) -> bool:
 
 def certain_stages(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `stages` that are slower beyond chance, the largest first."""
-    return answer.stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0))
+    grown = "rate_ns" if answer.is_other_mix else "excess_ns"
+    return answer.stages.filter(pl.col("significant") & (pl.col(grown) > 0))
 
 
 def slower_stages(answer: TailAnswer) -> pl.DataFrame:
