@@ -25,6 +25,9 @@ from tracekit.analysis.selection import Selection
 from tracekit.analysis.windows import window_cohort
 from tracekit.schema import BODY
 
+AUTOMATIC_BASELINE = "auto"
+"""The baseline that is the time before the store changed, or the middle of the same units where it did not."""
+
 BODY_BASELINE = "body"
 """The baseline that is the middle of the same units."""
 

@@ -10,8 +10,9 @@ import polars as pl
 
 from tracekit.analysis import split
 from tracekit.analysis.answer import question
+from tracekit.analysis.change import Change, found_change
 from tracekit.analysis.cohorts import Cohort
-from tracekit.analysis.comparison import BODY_BASELINE, Comparison, Layout
+from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comparison, Layout
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import Judgement, judge, judge_like
@@ -24,7 +25,7 @@ from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import verdict_of
 from tracekit.errors import UsageError
-from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric
+from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric, UnitKind
 from tracekit.store import Database
 
 PRACTICAL_SHARE = 0.05
@@ -41,8 +42,9 @@ class TailQuestion:
     metric: Metric
     quantile: float | None = None
     where: str | None = None
-    baseline: str = BODY_BASELINE
+    baseline: str = AUTOMATIC_BASELINE
     outcome: str = OUTCOMES[0]
+    change: Change | None = None
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for an option that makes no sense."""
@@ -56,12 +58,21 @@ class TailQuestion:
     @property
     def comparison(self) -> Literal["body", "selection"]:
         """Whether the tail is compared with the middle of the same units, or with another selection."""
-        return "body" if self.baseline == BODY_BASELINE else "selection"
+        return "body" if self.baseline_condition is None else "selection"
 
     @property
     def baseline_condition(self) -> str | None:
         """What selects the units of the baseline; None for the middle of the same units."""
-        return None if self.baseline == BODY_BASELINE else self.baseline
+        if self.change is not None:
+            return _started(self.change.before_start_ns, self.change.before_end_ns, self.where)
+        return None if self.baseline in (BODY_BASELINE, AUTOMATIC_BASELINE) else self.baseline
+
+    @property
+    def selection_condition(self) -> str | None:
+        """What selects the units: those of the change that was found, of those that were asked about."""
+        if self.change is None:
+            return self.where
+        return _started(self.change.start_ns, self.change.end_ns, self.where)
 
 
 @question("tail")
@@ -71,7 +82,7 @@ def tail(
     *,
     quantile: float | None = None,
     where: str | None = None,
-    baseline: str = BODY_BASELINE,
+    baseline: str = AUTOMATIC_BASELINE,
     outcome: str = OUTCOMES[0],
 ) -> TailAnswer:
     """Compare the units at or above a quantile of `metric` with a baseline, stage by stage, exactly.
@@ -81,7 +92,8 @@ def tail(
         leaves at least `MINIMUM_UNITS` units in the tail of the selection and of the baseline selection, and
         all units where none does.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
-    baseline: `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A
+    baseline: `auto` finds when the store changed (`found_change`) and compares the requests of that time with those
+        before; where it did not change, and for steps, it is `body`. `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A
         SQL condition selects other units, and the tail of the selection is compared with the tail of those at
         the same quantile: what changed. Then `levels` also holds the middle of the one against that of the
         other.
@@ -94,12 +106,22 @@ def tail(
     `InsufficientDataError` where the stored stages contradict the durations.
     """
     asked = TailQuestion(metric, quantile, where, baseline, outcome)
-    with Selection(database, metric, where=where, baseline=asked.baseline_condition, outcome=outcome) as selection:
-        used = chosen_quantile(selection.sides, baseline) if quantile is None else quantile
-        layout = Layout.of(selection.sides, baseline, quantile=used)
+    if baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST:
+        with Selection(database, metric, where=where, outcome=outcome) as selection:
+            asked = replace(asked, change=found_change(selection))
+    conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
+    with Selection(database, metric, **conditions, outcome=outcome) as selection:
+        used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
+        layout = Layout.of(selection.sides, asked.comparison, quantile=used)
         with Comparison(selection, layout) as comparison:
             judgement = None if comparison.is_empty else _judged(comparison, used)
             return _answer(asked, comparison, judgement, quantile=used)
+
+
+def _started(first_ns: int, end_ns: int, where: str | None) -> str:
+    """The units of a condition that start in a time."""
+    inside = f"start_ns >= {first_ns} AND start_ns < {end_ns}"
+    return inside if where is None else f"({where}\n) AND {inside}"
 
 
 def _judged(comparison: Comparison, quantile: float) -> Judgement:
@@ -132,6 +154,10 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         outcome=asked.outcome,
         quantile_asked=asked.quantile,
         comparison=asked.comparison,
+        change_start_ns=None if asked.change is None else asked.change.start_ns,
+        change_end_ns=None if asked.change is None else asked.change.end_ns,
+        change_lasts=None if asked.change is None else asked.change.lasts,
+        change_series=None if asked.change is None else asked.change.series,
         stored_count=selection.stored_count,
         count=sides[0].count,
         baseline_selection_count=(sides[1] if comparison.layout.levels else sides[0]).count,

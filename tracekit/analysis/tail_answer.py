@@ -66,6 +66,8 @@ class TailAnswer(BaseAnswer):
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
+    change_start_ns, change_end_ns: with baseline `auto`, the time whose units are compared with those before, None where
+        the store did not change; change_lasts: whether it goes on to the end; change_series: where it is clearest.
     is_other_mix: whether the sides hold other units, so that stages are judged against like ones (`rate_ns`).
     verdict, summary: the conclusion as a stable code and as sentences. evidence: what the data can bear.
     units: the units that are compared, by cohort.
@@ -126,4 +128,8 @@ class TailAnswer(BaseAnswer):
     units: pl.DataFrame
     shortage: str | None = None
     is_other_mix: bool = False
+    change_start_ns: int | None = None
+    change_end_ns: int | None = None
+    change_lasts: bool | None = None
+    change_series: str | None = None
     verdict: TailVerdict = "no_units"
