@@ -1,10 +1,10 @@
 """When did a store change? One episode of slower requests, found in the course of time.
 
-Requests are put in order of their start and cut into slices of equal numbers. Of each slice there are several series:
-how the requests rank in the metric among those of their class, how many are among the slowest of their class, the time of
-every stage less what the classes take on average, and the rank among all, which shows another mix. In each series the
-run of slices that stands out most above all others is sought (the scan of all episodes at once; a change that lasts is an
-episode up to the end), and its t is compared with what chance gives in a series with the autocorrelation that is left
+Requests are put in order of their start and cut into slices of equal numbers. Each slice gives several series: how the
+requests rank in the metric among those of their class, how many are among the slowest of their class, the time of every
+stage less what the classes take on average, and the rank among all, which shows another mix. In each series the run of
+slices that stands out most above all others is sought (a scan of all episodes; a change that lasts is an episode up to
+the end), and its t is compared with what chance gives in a series with the autocorrelation that is left
 after the episode is taken out: a level shift is not memory. The limit holds for all series together.
 """
 
@@ -29,7 +29,7 @@ LONGEST_SHARE = 0.7
 SLICE_LIMIT = 128
 _UNITS_PER_SLICE = 8
 _FEWEST_SLICES = 16
-_SHORTEST_SLICES = 2
+_SHORTEST_SLICES = 3
 _SLOW_RANKS = (0.9, 0.98)
 _STAGE_SHARE = 0.001
 _CLIPPED_DEVIATIONS = 6.0
@@ -108,12 +108,10 @@ def episode(course: np.ndarray, false_alarm: float) -> _Episode:
 
 
 def _contrasts(centred: np.ndarray) -> np.ndarray:
-    """Of each series (float64[R, N], mean zero) what every run adds to the sum, in units of its spread: [R, N+1, N+1]."""
+    """What every run adds to the sum of a series (float64[R, N], mean zero) over its spread: float64[R, N+1, N+1]."""
     count = centred.shape[1]
     running = np.concatenate([np.zeros((len(centred), 1)), np.cumsum(centred, axis=1)], axis=1)
-    return np.where(
-        _lengths(count) > 0, (running[:, None, :] - running[:, :, None]) / np.sqrt(_spreads(count)), 0.0
-    )
+    return np.where(_lengths(count) > 0, (running[:, None, :] - running[:, :, None]) / np.sqrt(_spreads(count)), 0.0)
 
 
 @cache
@@ -191,9 +189,7 @@ def _slice_means(values: np.ndarray, slices: np.ndarray) -> np.ndarray:
     return np.bincount(slices, values) / np.bincount(slices)
 
 
-def _stage_series(
-    selection: Selection, units: MeasuredUnits, slices: np.ndarray, count: int
-) -> dict[str, np.ndarray]:
+def _stage_series(selection: Selection, units: MeasuredUnits, slices: np.ndarray, count: int) -> dict[str, np.ndarray]:
     """Time of each stage a unit over what units of its class take on average, by slice."""
     metric = selection.metric
     course = pl.DataFrame({"unit_id": units.unit_id, "bin": slices, "class_id": units.class_id})

@@ -152,9 +152,7 @@ def _edge(units: MeasuredUnits, quantile: float, reach: float) -> Cohort:
     return Cohort(units, near.positions, np.zeros(near.count, dtype=np.int64), None)
 
 
-def _dense(
-    part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort, *, dtype: type = np.int64
-) -> np.ndarray:
+def _dense(part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort, *, dtype: type = np.int64) -> np.ndarray:
     has_slices = cohort.band is not None or cohort.weights is not None
     height = blocks.SLICE_COUNT if has_slices else int(cohort.bins.max(initial=0)) + 1
     sums = np.zeros((height, len(stages)), dtype=dtype)

@@ -37,8 +37,8 @@ class Layout:
     """The cohorts of a question: tail, reference, the ends of both, and further levels.
 
     `edges`: numbers of the end cohorts of the tail and the reference. `levels`: pairs of cohort numbers by
-    name. `rest`: number of the cohort that attributes of the tail are compared with. `like`: the baseline as it would be
-    with the units of the selection, and the number of its first cohort; of the four the first two are its tail (see
+    name. `rest`: number of the cohort that attributes of the tail are compared with. `like`: the baseline as it would
+    be with the units of the selection, and the number of its first cohort; of the four the first two are its tail (see
     `LikeUnits.tail`), then come their ends. `pooled`: number of the tail of the whole baseline.
     """
 
@@ -75,7 +75,7 @@ class Layout:
             [*cohorts, *middles, *weighted, *pooled],
             edges,
             levels,
-            len(cohorts),
+            REFERENCE,
             like,
             first,
             first + len(weighted) if pooled else REFERENCE,
@@ -86,8 +86,8 @@ class Comparison:
     """A tail against a reference, stage by stage.
 
     A context manager. On the cursor of its selection it owns the frame `tail_members` (`unit_id`, `band`: number of
-    the cohort, `bin`: slice of time or window, `class_id`, `weight`) and the table `tail_stage_rows` (time of these units by
-    window, stage and operation), and `tail_attributes` where attributes are compared; statements of `queries/tail`
+    the cohort, `bin`: slice of time or window, `class_id`, `weight`) and the table `tail_stage_rows` (time of these units
+    by window, stage and operation), and `tail_attributes` where attributes are compared; statements of `queries/tail`
     read them. All are gone when it is closed.
     """
 

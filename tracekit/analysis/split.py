@@ -21,6 +21,9 @@ from tracekit.analysis.rounding import apportioned, rounded_parts
 from tracekit.analysis.selection import CLASS_LIMIT
 from tracekit.schema import UNATTRIBUTED, StepStage, UnitKind
 
+LARGE_FACTOR = 3
+"""A stage that takes so many times its baseline matters, whatever its share of the whole."""
+
 STAGE_SCHEMA = {
     "stage": pl.String,
     "owner": pl.String,
@@ -89,10 +92,12 @@ def stage_frame(
     by_class: tuple[CohortSums, CohortSums],
     *,
     floor_ns: int,
+    resolution_ns: int,
 ) -> tuple[pl.DataFrame, MixSplit]:
     """One row a stage (STAGE_SCHEMA), the largest excess first, and the split by mix, stages in name order.
 
-    `floor_ns`: no smaller excess is called significant.
+    `floor_ns`: no smaller excess is called significant, unless it is large for its stage (`LARGE_FACTOR`); none is
+    below the resolution of the clocks.
     """
     sums, cohorts = comparison.sums, comparison.layout.cohorts
     tail = rounded_parts(_totals(sums, TAIL), cohorts[TAIL].count)
@@ -109,7 +114,7 @@ def stage_frame(
         "baseline_mean_ns": baseline,
         "excess_ns": excess,
         "share": shares(excess),
-        **_judged(excess, mix.rate_ns, judgement, floor_ns=floor_ns),
+        **_judged(excess, mix.rate_ns, judgement, floors_ns=_floors(tail, baseline, floor_ns, resolution_ns)),
         "alternative_excess_ns": alternative,
         "ambiguity_ns": np.abs(alternative - excess),
         "mix_ns": mix.mix_ns,
@@ -224,6 +229,12 @@ def _totals(sums: StageSums, cohort: int) -> list[int]:
     return [int(total) for total in sums.total_ns(cohort)]
 
 
+def _floors(tail: list[int], baseline: list[int], floor_ns: int, resolution_ns: int) -> np.ndarray:
+    """The least excess of each stage that matters: of the whole, or of what is large for the stage itself."""
+    is_large = np.array(tail) >= LARGE_FACTOR * np.array(baseline)
+    return np.where(is_large, resolution_ns, floor_ns)
+
+
 def _alternative_excess(sums: StageSums, cohorts: list[Cohort]) -> np.ndarray:
     tail, baseline = (
         rounded_parts([int(total) for total in sums.alternative_ns[number]], cohorts[number].count)
@@ -232,7 +243,9 @@ def _alternative_excess(sums: StageSums, cohorts: list[Cohort]) -> np.ndarray:
     return np.array(tail, dtype=np.int64) - np.array(baseline, dtype=np.int64)
 
 
-def _judged(excess_ns: np.ndarray, rate_ns: np.ndarray, judgement: Judgement, *, floor_ns: int) -> dict[str, object]:
+def _judged(
+    excess_ns: np.ndarray, rate_ns: np.ndarray, judgement: Judgement, *, floors_ns: np.ndarray
+) -> dict[str, object]:
     if judgement.uncertainty is None or judgement.deciding is None:
         nothing = [None] * len(excess_ns)
         return {"low_ns": nothing, "high_ns": nothing, "significant": nothing}
@@ -243,7 +256,7 @@ def _judged(excess_ns: np.ndarray, rate_ns: np.ndarray, judgement: Judgement, *,
     return {
         "low_ns": np.rint(low[:-1]).astype(np.int64),
         "high_ns": np.rint(high[:-1]).astype(np.int64),
-        "significant": exceeds & (np.abs(decisive_ns) >= floor_ns),
+        "significant": exceeds & (np.abs(decisive_ns) >= floors_ns),
     }
 
 

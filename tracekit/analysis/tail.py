@@ -10,6 +10,7 @@ import polars as pl
 
 from tracekit.analysis import split
 from tracekit.analysis.answer import question
+from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.change import Change, found_change
 from tracekit.analysis.cohorts import Cohort
 from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comparison, Layout
@@ -45,6 +46,7 @@ class TailQuestion:
     baseline: str = AUTOMATIC_BASELINE
     outcome: str = OUTCOMES[0]
     change: Change | None = None
+    used: float | None = None
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for an option that makes no sense."""
@@ -93,10 +95,10 @@ def tail(
         all units where none does.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
     baseline: `auto` finds when the store changed (`found_change`) and compares the requests of that time with those
-        before; where it did not change, and for steps, it is `body`. `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A
-        SQL condition selects other units, and the tail of the selection is compared with the tail of those at
-        the same quantile: what changed. Then `levels` also holds the middle of the one against that of the
-        other.
+        before; where it did not change, and for steps, it is `body`. `body` compares the tail with the middle (p40 to
+        p60) of the same units: where the tail is. A SQL condition selects other units, and the tail of the selection
+        is compared with the tail of those at the same quantile: what changed. Then, and after a change, `levels` also
+        holds the middle of the one against that of the other.
     outcome: one of `OUTCOMES` that units must have, or `any`.
 
     Chance is judged by windows where the baseline selection holds at least 20 that are as long as the
@@ -108,9 +110,24 @@ def tail(
     asked = TailQuestion(metric, quantile, where, baseline, outcome)
     if baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST:
         with Selection(database, metric, where=where, outcome=outcome) as selection:
-            asked = replace(asked, change=found_change(selection))
+            change = found_change(selection)
+        if change is not None:
+            # What stood out in the course of time is told only where a comparison bears it out: of the slowest, or of
+            # all, who show a small change better.
+            for used in (quantile, 0.0) if quantile is None else (quantile,):
+                answer = _answered(database, replace(asked, change=change, used=used))
+                if answer.verdict not in _UNCONFIRMED:
+                    return answer
+    return _answered(database, asked)
+
+
+_UNCONFIRMED = ("no_excess", "too_few_blocks", "too_few_units", "no_units")
+
+
+def _answered(database: Database, asked: TailQuestion) -> TailAnswer:
     conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
-    with Selection(database, metric, **conditions, outcome=outcome) as selection:
+    with Selection(database, asked.metric, **conditions, outcome=asked.outcome) as selection:
+        quantile = asked.quantile if asked.used is None else asked.used
         used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
         layout = Layout.of(selection.sides, asked.comparison, quantile=used)
         with Comparison(selection, layout) as comparison:
@@ -157,6 +174,7 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         change_start_ns=None if asked.change is None else asked.change.start_ns,
         change_end_ns=None if asked.change is None else asked.change.end_ns,
         change_lasts=None if asked.change is None else asked.change.lasts,
+        change_is_first=None if asked.change is None else asked.change.before_start_ns >= asked.change.end_ns,
         change_series=None if asked.change is None else asked.change.series,
         stored_count=selection.stored_count,
         count=sides[0].count,
@@ -177,10 +195,14 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
 def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) -> dict[str, Any]:
     by_class = split.class_cohorts(comparison)
     floor_ns = max(resolution_ns, round(PRACTICAL_SHARE * abs(comparison.excess_ns)))
-    stages, mix = split.stage_frame(comparison, judgement, by_class, floor_ns=floor_ns)
+    stages, mix = split.stage_frame(comparison, judgement, by_class, floor_ns=floor_ns, resolution_ns=resolution_ns)
     operations = split.operation_frame(comparison, stages)
-    differences, set_aside = difference_frame(comparison, judgement)
-    return _excess(comparison, judgement, resolution_ns) | {
+    differences, set_aside = difference_frame(comparison)
+    facts = _excess(comparison, judgement, resolution_ns)
+    is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
+    if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
+        facts["shortage"] = "too_few_blocks"
+    return facts | {
         "stages": stages,
         "operations": operations,
         "causes": split.cause_frame(comparison, stages),

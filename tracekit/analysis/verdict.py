@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracekit.analysis.split import LARGE_FACTOR
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.schema import UNATTRIBUTED, ServingStage, TailVerdict
 
@@ -14,6 +15,8 @@ MAJORITY = 0.5
 
 NOTABLE_SHARE = 0.05
 """A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
+
+_IS_LARGE = pl.col("tail_mean_ns") >= LARGE_FACTOR * pl.col("baseline_mean_ns")
 
 SHARED_LAYERS = ("engine", "kv")
 SHARED_STAGES = (ServingStage.FE_PREPROCESS, ServingStage.GW_QUEUE)
@@ -83,11 +86,17 @@ def certain_stages(answer: TailAnswer) -> pl.DataFrame:
 
 
 def slower_stages(answer: TailAnswer) -> pl.DataFrame:
-    """Those of them that matter for the whole, by a share of what the baseline takes.
+    """Those of them that matter: for the whole, by a share of what the baseline takes, or for themselves.
 
     Where the whole could be chance, so could a share of its excess.
     """
-    return certain_stages(answer).filter(pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns)
+    matters = pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns
+    return certain_stages(answer).filter(matters | _IS_LARGE)
+
+
+def large_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `stages` that are slower beyond chance and take many times what they took."""
+    return certain_stages(answer).filter(_IS_LARGE)
 
 
 def slower_calls(answer: TailAnswer) -> pl.DataFrame:
