@@ -66,7 +66,7 @@ class _Episode:
 def found_change(selection: Selection) -> Change | None:
     """The clearest episode of slower requests or of other requests in a selection; None where chance may be all."""
     units = selection.sides[SELECTION]
-    count = min(SLICE_LIMIT, units.count // _UNITS_PER_SLICE)
+    count = _slice_count(units.count)
     if count < _FEWEST_SLICES:
         return None
     order = np.lexsort((units.unit_id, units.start_ns))
@@ -75,6 +75,11 @@ def found_change(selection: Selection) -> Change | None:
     slower = _metric_series(units, slices) | _stage_series(selection, units, slices, count)
     found = _clearest(slower, len(slower) + 1) or _clearest({"mix": _ranks(units.value_ns)}, len(slower) + 1, slices)
     return None if found is None else _bounded(*found, units, order, count)
+
+
+def _slice_count(unit_count: int) -> int:
+    """A power of two, so that what chance does need be simulated for few lengths only."""
+    return min(SLICE_LIMIT, 1 << max(unit_count // _UNITS_PER_SLICE, 1).bit_length() - 1)
 
 
 def _clearest(
@@ -139,16 +144,22 @@ def _memory(residual: np.ndarray) -> float:
     return min(0.9, max(0.0, ceil(10 * (first + 1 / sqrt(len(residual)))) / 10))
 
 
-@cache
 def _limit(count: int, memory: float, false_alarm: float) -> float:
     """The largest t of all runs that chance exceeds with this probability, in an autoregressive series.
 
     The largest of many is distributed as Gumbel's law, whose two parameters come from a simulation.
     """
+    mean, deviation = _largest_by_chance(count, memory)
+    scale = deviation * sqrt(6) / pi
+    return mean - scale * (_EULER + log(-log(1 - false_alarm)))
+
+
+@cache
+def _largest_by_chance(count: int, memory: float) -> tuple[float, float]:
+    """Mean and standard deviation of the largest t of all runs in series without an episode."""
     random = np.random.default_rng(_SEED)
     largest = np.concatenate([_simulated(count, memory, random) for _ in range(_DRAWS // 50)])
-    scale = float(largest.std()) * sqrt(6) / pi
-    return float(largest.mean()) - scale * (_EULER + log(-log(1 - false_alarm)))
+    return float(largest.mean()), float(largest.std())
 
 
 def _simulated(count: int, memory: float, random: np.random.Generator) -> np.ndarray:

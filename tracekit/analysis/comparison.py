@@ -86,9 +86,9 @@ class Comparison:
     """A tail against a reference, stage by stage.
 
     A context manager. On the cursor of its selection it owns the frame `tail_members` (`unit_id`, `band`: number of
-    the cohort, `bin`: slice of time or window, `class_id`, `weight`) and the table `tail_stage_rows` (time of these units
-    by window, stage and operation), and `tail_attributes` where attributes are compared; statements of `queries/tail`
-    read them. All are gone when it is closed.
+    the cohort, `bin`: slice of time or window, `class_id`, `weight`) and the table `tail_stage_rows` (time of these
+    units by window, stage and operation), and `tail_attributes` where attributes are compared; statements of
+    `queries/tail` read them. All are gone when it is closed.
     """
 
     def __init__(self, selection: Selection, layout: Layout) -> None:

@@ -37,8 +37,8 @@ def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str]]:
     """Values that are more frequent in the tail (DIFFERENCE_SCHEMA), and the attributes set aside.
 
     The tail is compared with the `rest` of the layout. `ratio` is share over share, with a 95 % interval; null where
-    the rest has none. `adjusted_p`: Fisher's exact test, as false discovery rate (Benjamini-Hochberg) over all values that
-    were tried. Only values that differ beyond chance are listed.
+    the rest has none. `adjusted_p`: Fisher's exact test, as false discovery rate (Benjamini-Hochberg) over all values
+    that were tried. Only values that differ beyond chance are listed.
     """
     # Whole counts: a finer split by time would only matter to a test that needs one.
     parameters = {"rest_band": comparison.layout.rest, "block_count": 1}

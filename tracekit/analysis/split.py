@@ -104,6 +104,9 @@ def stage_frame(
     baseline = rounded_parts(_totals(sums, REFERENCE), cohorts[REFERENCE].count)
     excess = np.array(tail, dtype=np.int64) - np.array(baseline, dtype=np.int64)
     mix = _mix(comparison, by_class, excess)
+    floors_ns = np.full(len(excess), floor_ns)
+    if comparison.layout.levels:
+        floors_ns = _floors(tail, baseline, floor_ns, resolution_ns)
     owners = comparison.rows("tail/stage_owners", stages=sums.stages)
     alternative = _alternative_excess(sums, cohorts)
     columns = {
@@ -114,7 +117,7 @@ def stage_frame(
         "baseline_mean_ns": baseline,
         "excess_ns": excess,
         "share": shares(excess),
-        **_judged(excess, mix.rate_ns, judgement, floors_ns=_floors(tail, baseline, floor_ns, resolution_ns)),
+        **_judged(excess, mix.rate_ns, judgement, floors_ns=floors_ns),
         "alternative_excess_ns": alternative,
         "ambiguity_ns": np.abs(alternative - excess),
         "mix_ns": mix.mix_ns,

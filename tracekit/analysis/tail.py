@@ -200,6 +200,10 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     differences, set_aside = difference_frame(comparison)
     facts = _excess(comparison, judgement, resolution_ns)
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
+    if comparison.layout.levels and not facts["significant"]:
+        # Where the whole could be chance, the stages that could not be come first, as in the sentence.
+        certain = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
+        stages = stages.sort(certain, pl.col("excess_ns"), pl.col("stage"), descending=[True, True, False])
     if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
         facts["shortage"] = "too_few_blocks"
     return facts | {

@@ -67,8 +67,8 @@ class TailAnswer(BaseAnswer):
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
     change_start_ns, change_end_ns: with baseline `auto`, the time whose units are compared with those before, None
-        where the store did not change; change_lasts: whether it goes on to the end; change_series: where it is clearest;
-        change_is_first: whether it began with the store, so that it is compared with what came after.
+        where the store did not change; change_lasts: whether it goes on to the end; change_series: where it is
+        clearest; change_is_first: whether it began with the store, so that it is compared with what came after.
     is_other_mix: whether the sides hold other units, so that stages are judged against like ones (`rate_ns`).
     verdict, summary: the conclusion as a stable code and as sentences. evidence: what the data can bear.
     units: the units that are compared, by cohort.

@@ -16,8 +16,6 @@ MAJORITY = 0.5
 NOTABLE_SHARE = 0.05
 """A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
 
-_IS_LARGE = pl.col("tail_mean_ns") >= LARGE_FACTOR * pl.col("baseline_mean_ns")
-
 SHARED_LAYERS = ("engine", "kv")
 SHARED_STAGES = (ServingStage.FE_PREPROCESS, ServingStage.GW_QUEUE)
 """Where requests wait for each other: everything in an engine, and what has a queue before it."""
@@ -91,12 +89,18 @@ def slower_stages(answer: TailAnswer) -> pl.DataFrame:
     Where the whole could be chance, so could a share of its excess.
     """
     matters = pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns
-    return certain_stages(answer).filter(matters | _IS_LARGE)
+    return certain_stages(answer).filter(matters | _is_large(answer))
 
 
 def large_stages(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `stages` that are slower beyond chance and take many times what they took."""
-    return certain_stages(answer).filter(_IS_LARGE)
+    return certain_stages(answer).filter(_is_large(answer))
+
+
+def _is_large(answer: TailAnswer) -> pl.Expr:
+    """Slow ones against their own middle are large in every stage that makes them slow."""
+    many_times = pl.col("tail_mean_ns") >= LARGE_FACTOR * pl.col("baseline_mean_ns")
+    return many_times & pl.lit(answer.comparison == "selection")
 
 
 def slower_calls(answer: TailAnswer) -> pl.DataFrame:
