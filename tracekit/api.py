@@ -150,7 +150,7 @@ class Store:
         *,
         quantile: float | None = None,
         where: str | None = None,
-        baseline: str = "body",
+        baseline: str = "auto",
         outcome: str = OUTCOMES[0],
     ) -> TailAnswer:
         """Which stage made the slow ones slow; see `tracekit.analysis.tail`.

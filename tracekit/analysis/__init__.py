@@ -48,7 +48,15 @@ from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
-from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_calls, slower_stages
+from tracekit.analysis.verdict import (
+    is_load,
+    is_mix,
+    lacks_counterparts,
+    large_stages,
+    larger_work,
+    slower_calls,
+    slower_stages,
+)
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
@@ -115,6 +123,7 @@ __all__ = [
     "judge",
     "kind_of",
     "lacks_counterparts",
+    "large_stages",
     "larger_work",
     "observed_steps",
     "pipeline_steps",

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from tracekit.analysis.job_hangs import hang_incidents
 from tracekit.analysis.worded import in_words
 from tracekit.schema import JobStage, exchanged, unsplit
 from tracekit.store import Database
@@ -86,12 +87,24 @@ class JobFailures:
 def job_failures(database: Database, *, job: str | None = None, price: float | None = None) -> JobFailures:
     """The failures of every job, or of `job`, with first cause, victims, cost and recovery."""
     incidents = _incidents(database, job, price)
+    dumped = hang_incidents(database, job=job, known=incidents["job_id"])
+    if not dumped.incidents.is_empty():
+        added = pl.concat([incidents, dumped.incidents], how="diagonal_relaxed")
+        incidents = added.select(list(INCIDENT_SCHEMA)).cast(INCIDENT_SCHEMA)
+    victims = dumped.victims.head(MOST_VICTIMS)
     return JobFailures(
         failed=incidents.height,
         incidents=incidents,
-        victims=database.query("jobs/victims", job=job, most=MOST_VICTIMS),
-        roles=database.query("jobs/roles", job=job),
+        victims=_with(database.query("jobs/victims", job=job, most=MOST_VICTIMS), victims),
+        roles=_with(database.query("jobs/roles", job=job), dumped.roles),
     )
+
+
+def _with(told: pl.DataFrame, dumped: pl.DataFrame) -> pl.DataFrame:
+    """Rows of one frame behind those of another, in its columns and types."""
+    if dumped.is_empty():
+        return told
+    return pl.concat([told, dumped], how="diagonal_relaxed").select(told.columns).cast(told.schema)
 
 
 def _incidents(database: Database, job: str | None, price: float | None) -> pl.DataFrame:

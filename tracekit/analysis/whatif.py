@@ -62,7 +62,7 @@ def whatif(database: Database, change: str, *, job: str | None = None) -> WhatIf
     """
     parsed = Change.parsed(change)
     jobs = database.query("stragglers/jobs", job=job).sort("step_count", "job_id", descending=[True, False])
-    chosen = jobs["job_id"].first() if len(jobs) else job
+    chosen: str | None = jobs["job_id"].to_list()[0] if len(jobs) else job
     with Selection(database, "step", where=_condition(chosen)) as selection:
         judged = evidence(selection)
     operations = database.query("whatif/step_operations", job=chosen or None)

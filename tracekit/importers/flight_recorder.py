@@ -31,7 +31,7 @@ MAX_TEXT = 65_536
 MAX_TENSORS = 16_384
 """The most tensors of one collective whose sizes are added up."""
 
-GROUP_SCHEMA = {
+GROUP_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "rank": pl.Int64,
     "group": pl.String,
     "description": pl.String,
@@ -227,7 +227,8 @@ def _groups(
 ) -> pl.DataFrame:  # fmt: skip
     config, status = content.get("pg_config"), content.get("pg_status")
     described = {_text(each.get("name")): _text(each.get("desc")) for each in _values(config) if isinstance(each, dict)}
-    statuses = {str(key): each for key, each in status.items() if isinstance(each, dict)} if _is_map(status) else {}
+    entries_of = status.items() if isinstance(status, dict) else ()
+    statuses = {str(key): each for key, each in entries_of if isinstance(each, dict)}
     number_of = _group_numbers(members, statuses, entries)
     if unnamed := len(statuses) - len(set(number_of.values()) & set(statuses)):
         problems.append(f"{unnamed} group statuses belong to groups that the dump does not name")
@@ -237,10 +238,6 @@ def _groups(
         numbers = [_integer_or_minus_one(last.get(f"{name}_collective")) for name in _LAST]
         rows.append((rank, group, described.get(group), ranks, *numbers))
     return pl.DataFrame(rows, schema=GROUP_SCHEMA, orient="row")
-
-
-def _is_map(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def _values(value: object) -> Sequence[Any]:

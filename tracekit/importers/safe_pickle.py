@@ -67,8 +67,8 @@ class _PlainUnpickler(pickle.Unpickler):
 
 def _reason(data: bytes, problem: int, position: int) -> str:
     if problem == _BAD_INSTRUCTION:
-        known = pickletools.code2op.get(chr(data[position]))
-        name = known.name if known else f"0x{data[position]:02x}"
+        names = (each.name for each in pickletools.opcodes if each.code == chr(data[position]))
+        name = next(names, f"0x{data[position]:02x}")
         return f"its instruction {name} does more than build numbers, texts, lists and dictionaries"
     return {
         _RAN_OUT: "it is cut off",
@@ -150,4 +150,4 @@ def _number(data: NDArray[np.uint8], start: int, width: int) -> int:
     number = np.int64(0)
     for byte in range(width):
         number |= np.int64(data[start + byte]) << (8 * byte)
-    return number
+    return number  # type: ignore[return-value]

@@ -100,7 +100,8 @@ class UnitsUpdater:
             self._retention.apply(self._store.database)
             self._store.renew_after(_RENEW_AFTER_ROWS)
         except TracekitError as error:
-            _log.warning("units are behind: %s", error)
+            if not self._is_closing:
+                _log.warning("units are behind: %s", error)
         except Exception:
             # The next commit tries again; receiving must go on whatever happens here.
             _log.exception("units could not be brought up to date")

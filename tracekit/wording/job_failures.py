@@ -50,10 +50,9 @@ def incident_text(row: dict[str, Any]) -> str:
     """One failure: who was first, why that is known, who followed, what it took, and whether the restart was sound."""
     followed = f"{row['blast_radius']:,} processes followed" if row["blast_radius"] != 1 else "1 process followed"
     noticed = duration_text(row["declared_ns"] - row["onset_ns"])
-    parts = [
-        f"attempt {row['attempt']}: {first_cause_text(row)}", followed, f"noticed after {noticed}",
-        f"{hours_text(int(row['lost_ns'] or 0))} lost",
-    ]  # fmt: skip
+    parts = [f"attempt {row['attempt']}: {first_cause_text(row)}", followed, f"noticed after {noticed}"]
+    if row["lost_ns"] is not None:
+        parts.append(f"{hours_text(int(row['lost_ns']))} lost")
     if row["recovery"] == "unsaved":
         parts.append(f"resumed behind step {row['resumed_step']}, of which no save was seen")
     return ", ".join(parts)
@@ -64,6 +63,8 @@ def first_cause_text(row: dict[str, Any]) -> str:
     who = _who(row)
     if row["rule"] == "unknown":
         return "no first cause can be told"
+    if row["source"] == "flight_recorder":
+        return str(row["message"]).rstrip(".")
     why = f"“{row['message']}”" if row["rule"] == "evidence" else _RULES[row["rule"]]
     return f"{row['kind']} failure of {who}: {why}" if row["kind"] != "unknown" else f"{who}: {why}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracekit.kernels import kernel
-from tracekit.partition.arrays import Array
+from tracekit.partition import Array
 
 NONE = -1
 """In columns of operation numbers: no operation."""
