@@ -17,7 +17,13 @@ from tracekit.analysis.slo import SloSet, parsed_slo
 from tracekit.analysis.temporary import create_table
 from tracekit.store import Database
 
-NAMES = [name for topic in ("goodput", "failures") for name in queries.names(topic)]
+NAMES = [
+    name
+    for topic in ("goodput", "failures")
+    for name in queries.names(topic)
+    # Dumps of collectives are about jobs.
+    if not name.startswith("failures/dump")
+]
 VALUES: dict[str, object] = {
     "is_e2e_to_last_token": False, "needs_two_tokens": False, "slice_ns": 1, "keys": ["tenant.id"], "key": "tenant.id",
     "what": "host", "slack_ns": 1, "reach_ns": 1, "quiet_ns": 1, "endings": ["failed"], "windows": ["ttft"],
