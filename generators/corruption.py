@@ -154,10 +154,13 @@ def _drifting(emission: Emission, values: Values, seed: int) -> tuple[Emission, 
 
 
 def _clocked(emission: Emission, clock: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Emission:
-    """Spans, their events and log records as the clocks of their processes write them."""
+    """Spans, their events, log records and readings as the clocks of their processes write them."""
     changed = _each(emission, lambda group, _: _retimed(group, lambda times: clock(times, group.resource)))
     logs = tuple(replace(group, time_ns=clock(group.time_ns, group.resource)) for group in emission.logs)
-    return replace(changed, logs=logs)
+    series = tuple(
+        replace(one, time_ns=clock(one.time_ns, np.full(one.time_ns.size, one.resource))) for one in emission.series
+    )
+    return replace(changed, logs=logs, series=series)
 
 
 def _retimed(group: SpanGroup, clock: Callable[[np.ndarray], np.ndarray]) -> SpanGroup:

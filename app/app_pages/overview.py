@@ -2,7 +2,7 @@
 
 import polars as pl
 import streamlit as st
-from investigation.headlines import outcomes_card, request_card, step_card
+from investigation.headlines import job_card, outcomes_card, request_card, step_card
 from investigation.page import page_header, quality_badge, stop_if_empty
 from investigation.store import quality_answer, rows, store_file
 from investigation.tables import ingest_table, quality_table, service_table
@@ -38,6 +38,7 @@ st.subheader("Headlines", anchor=False)
 for column, card in zip(st.columns(3), (request_card, step_card, outcomes_card), strict=True):
     with column.container(border=True, height="stretch"):
         card(file, outcomes)
+job_card(file)
 
 left, right = st.columns(2)
 with left:

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.page import answer_state
-from investigation.store import StoreFile, stragglers_answer, tail_answer
+from investigation.store import StoreFile, job_headlines, stragglers_answer, tail_answer
 from tracekit.schema import Outcome
 from tracekit.wording import count_text, counted, culprit_text, duration_text, share_text, steps_text
 
@@ -49,6 +49,16 @@ def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     st.markdown("\n".join(f"- {line}" for line in lines))
 
 
+def job_card(file: StoreFile) -> None:
+    """Where the paid time of training jobs went and what failed first; nothing where there is no job."""
+    headlines = job_headlines(file)
+    if not headlines:
+        return
+    with st.container(border=True):
+        st.markdown("**Training jobs**")
+        st.markdown("\n".join(f"- {headline}" for headline in headlines))
+
+
 def straggler_text(row: dict[str, Any]) -> str:
     """One culprit in words: who, doing what, when, and what it cost."""
     who = culprit_text(row)
@@ -82,7 +92,7 @@ def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
 def _tail_headline(file: StoreFile, metric: str, *, count: int) -> None:
     # The slowest hundredth of a few units is one or two of them: a tenth says more.
     quantile = "0.99" if count >= _UNITS_FOR_P99 else "0.9"
-    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="body")
+    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="auto")
     answer_state(answer)
     st.page_link(
         TAIL_PAGE,

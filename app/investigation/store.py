@@ -78,6 +78,16 @@ def stragglers_answer(file: StoreFile, *, job: str | None = None) -> Any:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
+def job_headlines(file: StoreFile) -> list[str]:
+    """A sentence a training job for where its time went, and one for what failed; empty without jobs."""
+    with opened(file) as store:
+        ledgers, incidents = store.goodput(), store.failures()
+    if ledgers.training.jobs.is_empty():
+        return []
+    return [*ledgers.summary.splitlines(), incidents.summary]
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
 def quality_answer(file: StoreFile) -> Any:
     """`tracekit.Store.quality`."""
     with opened(file) as store:

@@ -23,8 +23,9 @@ sums AS (
     LEFT JOIN base.ingests USING (ingest_id)
 ),
 in_units AS (
-    SELECT coalesce(sum(span_count), 0) AS span_count
-    FROM base.units
+    SELECT
+        (SELECT coalesce(sum(span_count), 0) FROM base.units)
+        + (SELECT coalesce(sum(span_count), 0) FROM base.jobs) AS span_count
 ),
 orphans AS (
     SELECT count(*) AS missing_parents

@@ -197,6 +197,27 @@ SELECT * FROM base.unit_stages;
 CREATE OR REPLACE VIEW step_waits AS
 SELECT * FROM base.step_waits;
 
+CREATE OR REPLACE VIEW jobs AS
+SELECT * FROM base.jobs;
+
+CREATE OR REPLACE VIEW job_attempts AS
+SELECT * FROM base.job_attempts;
+
+CREATE OR REPLACE VIEW job_leaves AS
+SELECT * EXCLUDE (each_ns, is_derived), each_ns, accelerators::HUGEINT * each_ns AS accelerator_ns, is_derived
+FROM base.job_leaves;
+
+CREATE OR REPLACE VIEW job_incidents AS
+SELECT
+    * REPLACE (replace(trace_id::VARCHAR, '-', '') AS trace_id, format('{:016x}', span_id) AS span_id)
+FROM base.job_incidents;
+
+CREATE OR REPLACE VIEW job_members AS
+SELECT * FROM base.job_members;
+
+CREATE OR REPLACE VIEW job_notes AS
+SELECT * FROM base.job_notes;
+
 CREATE OR REPLACE VIEW training_ranks AS
 SELECT
     coalesce(job_id, '') AS job_id,

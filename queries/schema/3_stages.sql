@@ -45,6 +45,7 @@ SELECT * FROM (VALUES
     ('job.custom', 'job', 'step,job', 'host', 'application', 'evaluation and other work beside training'),
     ('job.degraded_idle', 'job', 'job', 'scheduler', 'platform', 'allocated but not in the running world'),
     ('job.post', 'job', 'job', 'host', 'application', 'after the last step until release'),
+    ('step', 'job', 'job', 'compute', 'application', 'kept steps whose inside no span tells'),
     ('step.compute', 'step', 'step', 'compute', 'application', 'forward, backward and optimizer compute'),
     ('step.slow_compute', 'step', 'step', 'compute', 'provider', 'compute above the robust reference of its role'),
     ('step.copy', 'step', 'step', 'memory', 'application', 'copies not covered by compute'),

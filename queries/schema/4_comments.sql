@@ -326,6 +326,154 @@ COMMENT ON TABLE base.built_through IS 'how far units are up to date: one row';
 COMMENT ON COLUMN base.built_through.ingest_id
     IS 'last ingest (base.ingests) whose records are in the units';
 
+COMMENT ON TABLE base.jobs
+    IS 'training jobs: all accelerators that were requested, from submission to release';
+COMMENT ON COLUMN base.jobs.job_id
+    IS 'the job; several runs of one name have their number behind it';
+COMMENT ON COLUMN base.jobs.name
+    IS 'attribute tracekit.job.id; empty where ranks name no job';
+COMMENT ON COLUMN base.jobs.accelerators
+    IS 'accelerators that were requested';
+COMMENT ON COLUMN base.jobs.start_ns
+    IS 'submission, or the first thing seen, nanoseconds since the epoch';
+COMMENT ON COLUMN base.jobs.end_ns
+    IS 'release, or the last thing seen, nanoseconds since the epoch';
+COMMENT ON COLUMN base.jobs.is_ended
+    IS 'whether the end of the job was seen';
+COMMENT ON COLUMN base.jobs.attempts_inferred
+    IS 'whether attempts are cut by timing because nobody tells them';
+
+COMMENT ON COLUMN base.jobs.span_count
+    IS 'spans of the job that belong to none of its steps';
+
+COMMENT ON TABLE base.job_attempts
+    IS 'attempts of jobs: one try after the other, without gaps between them';
+COMMENT ON COLUMN base.job_attempts.job_id
+    IS 'job (base.jobs)';
+COMMENT ON COLUMN base.job_attempts.attempt
+    IS 'number of the attempt';
+COMMENT ON COLUMN base.job_attempts.outcome
+    IS 'done, failed, stopped (another attempt follows as planned) or running';
+COMMENT ON COLUMN base.job_attempts.world_size
+    IS 'accelerators in the running world; null where nobody tells';
+COMMENT ON COLUMN base.job_attempts.begun_ns
+    IS 'begin, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_attempts.all_granted_ns
+    IS 'when all accelerators were granted, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_attempts.first_step_ns
+    IS 'when the first step began, nanoseconds since the epoch; null without steps';
+COMMENT ON COLUMN base.job_attempts.stopped_ns
+    IS 'when steps stopped: the onset of a failure, or the last step or save, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_attempts.declared_ns
+    IS 'when a failure was known, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_attempts.end_ns
+    IS 'end, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_attempts.first_step
+    IS 'number of the first step; null without steps';
+COMMENT ON COLUMN base.job_attempts.made_step
+    IS 'number of the last whole step';
+COMMENT ON COLUMN base.job_attempts.kept_step
+    IS 'last step that no later attempt made again';
+COMMENT ON COLUMN base.job_attempts.durable_step
+    IS 'last step that was saved for sure in this attempt';
+
+COMMENT ON TABLE base.job_leaves
+    IS 'where the time of a job''s accelerators went: over its rows accelerators times each_ns sums to the job exactly';
+COMMENT ON COLUMN base.job_leaves.job_id
+    IS 'job (base.jobs)';
+COMMENT ON COLUMN base.job_leaves.attempt
+    IS 'attempt; null where the job has none';
+COMMENT ON COLUMN base.job_leaves.leaf
+    IS 'stage of the job, or of its kept steps; step where nobody tells what was inside';
+COMMENT ON COLUMN base.job_leaves.owner
+    IS 'who can do something about it; of time lost to a failure the owner of its cause';
+COMMENT ON COLUMN base.job_leaves.accelerators
+    IS 'accelerators that spent the time alike';
+COMMENT ON COLUMN base.job_leaves.each_ns
+    IS 'time of each of them, nanoseconds';
+COMMENT ON COLUMN base.job_leaves.is_derived
+    IS 'whether it follows from others because its own spans are missing';
+
+COMMENT ON TABLE base.job_incidents
+    IS 'failures of jobs: one row a failed attempt, with its first cause';
+COMMENT ON COLUMN base.job_incidents.job_id
+    IS 'job (base.jobs)';
+COMMENT ON COLUMN base.job_incidents.attempt
+    IS 'attempt that failed';
+COMMENT ON COLUMN base.job_incidents.kind
+    IS 'device, host, network, storage, software or unknown';
+COMMENT ON COLUMN base.job_incidents.owner
+    IS 'who owns the cause; nobody where it is unknown';
+COMMENT ON COLUMN base.job_incidents.rule
+    IS 'how the cause was found: evidence, stopped_first, silent, absent or unknown';
+COMMENT ON COLUMN base.job_incidents.stage
+    IS 'where the attempt was: step, job.checkpoint_load, job.init or job.provision';
+COMMENT ON COLUMN base.job_incidents.manner
+    IS 'explicit (a process ended), implicit (it hung) or unknown';
+COMMENT ON COLUMN base.job_incidents.ranks
+    IS 'culprit ranks; empty where unknown';
+COMMENT ON COLUMN base.job_incidents.hosts
+    IS 'culprit hosts; empty where unknown';
+COMMENT ON COLUMN base.job_incidents.message
+    IS 'what proves it';
+COMMENT ON COLUMN base.job_incidents.source
+    IS 'where the message was: event, status or log; null for none';
+COMMENT ON COLUMN base.job_incidents.resource_id
+    IS 'resource (base.resources) that said it';
+COMMENT ON COLUMN base.job_incidents.trace_id
+    IS 'trace of the message';
+COMMENT ON COLUMN base.job_incidents.span_id
+    IS 'span of the message';
+COMMENT ON COLUMN base.job_incidents.onset_ns
+    IS 'when it began, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_incidents.onset_slack_ns
+    IS 'how far the onset may be off, nanoseconds';
+COMMENT ON COLUMN base.job_incidents.declared_ns
+    IS 'when it was known, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_incidents.recovered_ns
+    IS 'when the next attempt made steps, nanoseconds since the epoch; null for none';
+COMMENT ON COLUMN base.job_incidents.recovery
+    IS 'whether the step resumed from had been saved: saved, unsaved, from the same step, unknown or none';
+COMMENT ON COLUMN base.job_incidents.resumed_step
+    IS 'last step that the next attempt did not have to make';
+COMMENT ON COLUMN base.job_incidents.blast_radius
+    IS 'processes that ended because of it, the culprits not counted';
+
+COMMENT ON TABLE base.job_members
+    IS 'what each process of a failed attempt was: culprit or victim';
+COMMENT ON COLUMN base.job_members.job_id
+    IS 'job (base.jobs)';
+COMMENT ON COLUMN base.job_members.attempt
+    IS 'attempt that failed';
+COMMENT ON COLUMN base.job_members.rank
+    IS 'rank of the process';
+COMMENT ON COLUMN base.job_members.host
+    IS 'its host; null where unknown';
+COMMENT ON COLUMN base.job_members.role
+    IS 'initiating, cascade, teardown or unknown';
+COMMENT ON COLUMN base.job_members.manner
+    IS 'failed, blocked, stopped or ended';
+COMMENT ON COLUMN base.job_members.time_ns
+    IS 'when it said so or ended, nanoseconds since the epoch';
+COMMENT ON COLUMN base.job_members.message
+    IS 'what it said first; null for nothing';
+
+COMMENT ON TABLE base.job_notes
+    IS 'what was noticed about the records of a job that answers have to live with';
+COMMENT ON COLUMN base.job_notes.job_id
+    IS 'job (base.jobs)';
+COMMENT ON COLUMN base.job_notes.note
+    IS 'stable code of the finding';
+COMMENT ON COLUMN base.job_notes.count
+    IS 'how many';
+COMMENT ON COLUMN base.job_notes.text
+    IS 'the finding in a sentence';
+
+COMMENT ON TABLE base.jobs_built_through
+    IS 'how far units of jobs are up to date: one row';
+COMMENT ON COLUMN base.jobs_built_through.ingest_id
+    IS 'last ingest (base.ingests) whose records are in them';
+
 -- Columns that only views have, or that views show differently.
 COMMENT ON COLUMN spans.trace_id IS 'trace of the span (32 hexadecimal digits)';
 COMMENT ON COLUMN spans.span_id IS 'id of the span inside its trace (16 hexadecimal digits)';
@@ -388,6 +536,11 @@ COMMENT ON COLUMN units.ttft_ns
     IS 'time to first token: first token minus start, nanoseconds; null when unknown';
 COMMENT ON COLUMN units.tpot_ns
     IS 'time per output token after the first, nanoseconds; null below two tokens';
+
+COMMENT ON COLUMN job_leaves.accelerator_ns
+    IS 'accelerators times the time of each, nanoseconds (HUGEINT)';
+COMMENT ON COLUMN job_incidents.trace_id IS 'trace of the message (32 hexadecimal digits)';
+COMMENT ON COLUMN job_incidents.span_id IS 'span of the message (16 hexadecimal digits)';
 
 COMMENT ON VIEW training_ranks
     IS 'One row per rank of an attempt of a training job: where it runs and what it does there.';

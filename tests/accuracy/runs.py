@@ -121,13 +121,13 @@ def stored(emission: Emission) -> Iterator[Database]:
     """A store in memory that holds the spans of an emission and their units; one thread works in it."""
     with Database.open(None, tuning={"threads": "1"}) as database:
         writer = IngestWriter(database, source="generated")
-        writer.write(_batch(replace(emission, series=())))
+        writer.write(batch_of(replace(emission, series=())))
         writer.finish()
         update_units(database)
         yield database
 
 
-def _batch(emission: Emission) -> Batch:
+def batch_of(emission: Emission) -> Batch:
     """The records of an emission as the decoder would give them."""
     made = tables(emission)
     filled = {

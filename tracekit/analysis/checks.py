@@ -85,6 +85,7 @@ CHECKS = {
     "failed_files": Check("FROM ingests WHERE error IS NOT NULL", warning_share=0.0),
     "rejected": Check("FROM ingest_rejects", warning_share=0.0, error_share=0.1),
     "note": Check("FROM ingest_rejects"),
+    "job": Check("FROM job_notes", warning_share=1.0),
     "missing_ranks": Check(
         "SELECT job_id, attempt, step, count(*) FROM units WHERE kind = 'step' GROUP BY ALL", error_share=0.5
     ),
@@ -97,7 +98,7 @@ CHECKS = {
 }
 """Every check with its thresholds; `host_clocks` is in nanoseconds, as a share of a step.
 
-`rejected` and `note` stand for one check a reason.
+`rejected`, `note` and `job` stand for one check a reason.
 """
 
 

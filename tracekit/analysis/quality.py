@@ -88,6 +88,7 @@ def quality(database: Database) -> QualityAnswer:
             ),
             database.query("quality/arrival_checks", signal=None),
             database.query("quality/signal_checks"),
+            database.query("quality/job_checks"),
             database.query("quality/host_clocks", jobs=None, **CLOCK_LIMITS),
         ]
     )

@@ -20,8 +20,19 @@ USAGE_EXIT_CODE = 2
 
 COMMANDS = (
     DeferredCommand("app", "pages", "Open the investigation app on a trace store, on this machine only (127.0.0.1)."),
+    DeferredCommand("compare", "compare", "What changed from A to B, stage by stage, at the same mix of requests."),
     DeferredCommand("demo", "pages", "Ingest the sample traces, print the report, open the app."),
+    DeferredCommand(
+        "failures",
+        "failures",
+        "What failed first, and who only followed: one first cause a failure, with what proves it and what it cost.",
+    ),
     DeferredCommand("generate", "generate", "Make the telemetry of a workload whose truth is known."),
+    DeferredCommand(
+        "goodput",
+        "goodput",
+        "Where paid accelerator time went: the exact ledger of training jobs, by leaf, owner and cause.",
+    ),
     DeferredCommand("ingest", "data", "Read OpenTelemetry files into the trace store."),
     DeferredCommand("prune", "serve", "Take old data out of a trace store and make its file smaller."),
     DeferredCommand(
@@ -42,6 +53,11 @@ COMMANDS = (
     DeferredCommand(
         "tail", "answers", "Which stage made the slow ones slow: the tail against a baseline, split exactly by stage."
     ),
+    DeferredCommand(
+        "whatif",
+        "whatif",
+        "What the steps of a training job would take under a change, by replay of what each operation waited for.",
+    ),
 )
 """Each command with the module of this package that holds it and the first sentence of its help."""
 
@@ -56,6 +72,9 @@ def commands() -> None:
       tracekit demo                                   sample traces, a report, the app
       tracekit ingest traces.jsonl other/ metrics.pb  files into tracekit.duckdb
       tracekit tail --metric ttft                     the slowest 1 % against the middle
+      tracekit goodput --slo ttft=2s,tpot=50ms        where paid accelerator time and late requests went
+      tracekit failures                               what failed first
+      tracekit compare version:1 version:2            what changed
       tracekit query "SELECT count(*) FROM spans"     plain SQL
       tracekit serve                                  receive OTLP, with the app beside it
       tracekit app                                    the investigation app

@@ -79,7 +79,7 @@ class UnitsUpdater:
             started = time.monotonic()
             # Before the update reads: what is committed from now on may be in it or not.
             self._oldest_at = None
-            self._update()
+            self._update(is_last=is_last)
             self._last_update_s = time.monotonic() - started
             if is_last:
                 return
@@ -95,9 +95,9 @@ class UnitsUpdater:
             if left_s <= 0 or not self._arrived.wait(min(_QUIET_S, left_s)):
                 return
 
-    def _update(self) -> None:
+    def _update(self, *, is_last: bool) -> None:
         try:
-            update_units(self._store.database)
+            update_units(self._store.database, is_following=not is_last)
             self._retention.apply(self._store.database)
             self._store.renew_after(_RENEW_AFTER_ROWS)
         except TracekitError as error:

@@ -41,6 +41,8 @@ class Reason(IntEnum):
     # Further notes and faults, in the order in which they were added.
     LOG_ID_INVALID = 27
     REFUSED_BY_STORE = 28
+    ASSUMED = 29
+    ROW_INCOMPLETE = 30
 
     @property
     def word(self) -> str:
@@ -83,5 +85,7 @@ ADVICE: dict[Reason, str] = {
     Reason.REFUSED_BY_STORE: "the store does not take the record; report it with the message",
     Reason.PARTIAL_FIRST_LINE: "the file starts in the middle of a document; the rest was read",
     Reason.UNREADABLE_COMPRESSION: "the compressed data is damaged or cut; what came before it was read",
+    Reason.ASSUMED: "the file leaves something open; see the example for what was assumed",
+    Reason.ROW_INCOMPLETE: "the row does not say whose, what or when; write all needed columns",
 }
 """What a person can do about each reason."""

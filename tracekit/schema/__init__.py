@@ -19,9 +19,20 @@ from tracekit.schema.stages import (
     is_edge,
     is_unsplit,
     parts_of,
+    unsplit,
 )
 from tracekit.schema.units import UnitKind, Window
-from tracekit.schema.verdicts import EvidenceVerdict, QualityVerdict, Severity, StragglersVerdict, TailVerdict
+from tracekit.schema.verdicts import (
+    EvidenceVerdict,
+    FailuresVerdict,
+    GoodputVerdict,
+    HangVerdict,
+    QualityVerdict,
+    Severity,
+    StragglersVerdict,
+    TailVerdict,
+    WhatIfVerdict,
+)
 
 __all__ = [
     "ANY_OUTCOME",
@@ -33,6 +44,9 @@ __all__ = [
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",
+    "FailuresVerdict",
+    "GoodputVerdict",
+    "HangVerdict",
     "JobStage",
     "Metric",
     "MetricDefinition",
@@ -44,6 +58,7 @@ __all__ = [
     "StragglersVerdict",
     "TailVerdict",
     "UnitKind",
+    "WhatIfVerdict",
     "Window",
     "exchanged",
     "exchanged_name",
@@ -51,4 +66,5 @@ __all__ = [
     "is_edge",
     "is_unsplit",
     "parts_of",
+    "unsplit",
 ]

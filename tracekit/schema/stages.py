@@ -64,6 +64,8 @@ class JobStage(StrEnum):
     CUSTOM = "job.custom"
     DEGRADED_IDLE = "job.degraded_idle"
     POST = "job.post"
+    KEPT_STEPS = "step"
+    """Steps that count, where nothing tells what was inside them."""
 
 
 class StepStage(StrEnum):
@@ -84,6 +86,11 @@ class StepStage(StrEnum):
 
 STAGES: tuple[str, ...] = (*ServingStage, *JobStage, *StepStage, UNATTRIBUTED)
 """Every code of the taxonomy."""
+
+
+def unsplit(*stages: str) -> str:
+    """The code of time that belongs to one of several stages, and nothing tells to which."""
+    return f"{_UNSPLIT}{'|'.join(stages)}{_UNSPLIT_END}"
 
 
 def is_unsplit(stage: str) -> bool:

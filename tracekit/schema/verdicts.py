@@ -44,6 +44,18 @@ StragglersVerdict = Literal[
 spread: many ranks lose time in the same stage now and then, and none stands out.
 """
 
+WhatIfVerdict = Literal["faster", "slower", "no_difference", "no_steps", "refused"]
+"""What a replay under a change concludes: by the bound of the answer, or that there is nothing to replay."""
+
+HangVerdict = Literal["desync", "device_stuck", "host_stuck", "wait_for", "transport", "no_hang", "no_dumps"]
+"""Which rule tells who hung a job; see `tracekit.analysis.hangs`."""
+
+GoodputVerdict = Literal["ledger", "no_jobs"]
+"""What a goodput answer holds of training: ledgers of jobs, or there is no job."""
+
+FailuresVerdict = Literal["failures", "no_failures"]
+"""Whether anything failed."""
+
 QualityVerdict = Literal["good", "usable", "poor"]
 """What a store can bear: no warning, warnings, an error."""
 

@@ -50,7 +50,9 @@ def spooled_rows(
 
     Raises `QueryError` as `read_only_sql`, and for more than `most_bytes`.
     """
-    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES, dir=_folder(database))  # noqa: SIM115
+    folder = _folder(database)
+    within = None if folder is None else str(folder)
+    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES, dir=within)  # noqa: SIM115
     try:
         with (
             closing(database.cursor()) as cursor,

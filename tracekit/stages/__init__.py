@@ -5,21 +5,27 @@
 
 from tracekit.stages.trace_operations import operations
 from tracekit.stages.units import (
+    JobFrames,
+    JobRecords,
     RequestFrames,
     StepFrames,
     StepTables,
     TraceTables,
+    build_job,
     build_requests,
     build_steps,
 )
 from tracekit.stages.update import UnitsUpdate, update_units
 
 __all__ = [
+    "JobFrames",
+    "JobRecords",
     "RequestFrames",
     "StepFrames",
     "StepTables",
     "TraceTables",
     "UnitsUpdate",
+    "build_job",
     "build_requests",
     "build_steps",
     "operations",

@@ -5,6 +5,9 @@ Analysis returns codes and numbers; importing this package teaches its answers t
 """
 
 from tracekit.wording.checks import finding_text
+from tracekit.wording.compare import compare_summary
+from tracekit.wording.job_failures import failures_summary, first_cause_text, job_failures_summary
+from tracekit.wording.job_goodput import goodput_summary, hours_text, job_goodput_summary
 from tracekit.wording.metrics import METRIC_NAMES
 from tracekit.wording.numbers import (
     count_text,
@@ -17,25 +20,39 @@ from tracekit.wording.numbers import (
     share_text,
 )
 from tracekit.wording.quality import quality_summary
+from tracekit.wording.request_failures import request_failures_summary
+from tracekit.wording.request_goodput import goodput_notes, request_goodput_summary
 from tracekit.wording.stragglers import culprit_text, heavy_stages_text, steps_text, stragglers_summary
 from tracekit.wording.tail import named_causes, tail_summary
+from tracekit.wording.whatif import whatif_summary
 
 __all__ = [
     "METRIC_NAMES",
+    "compare_summary",
     "count_text",
     "counted",
     "culprit_text",
     "difference_text",
     "duration_text",
     "exact_text",
+    "failures_summary",
     "finding_text",
+    "first_cause_text",
+    "goodput_notes",
+    "goodput_summary",
     "heavy_stages_text",
+    "hours_text",
     "interval_text",
+    "job_failures_summary",
+    "job_goodput_summary",
     "moment_text",
     "named_causes",
     "quality_summary",
+    "request_failures_summary",
+    "request_goodput_summary",
     "share_text",
     "steps_text",
     "stragglers_summary",
     "tail_summary",
+    "whatif_summary",
 ]

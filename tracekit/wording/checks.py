@@ -32,6 +32,7 @@ MESSAGES = {
     "failed_files": "files could not be read to the end",
     "rejected": "records were refused: {reason}",
     "note": "records were stored with something set aside: {reason}",
+    "job": "training jobs: {reason}",
     "missing_ranks": "training steps lack ranks of their world",
     "host_clocks": "clocks of hosts differ by about {duration}; waiting of steps is not corrected",
     "unspecified_temporality": "metric streams do not say whether they are cumulative",
@@ -44,6 +45,25 @@ MESSAGES = {
 
 A message with a place for `{share}`, `{count}` or `{duration}` is the whole sentence.
 """
+
+JOB_NOTES = {
+    "attempts_inferred": "attempts are not told and are cut where ranks or steps begin again",
+    "job_not_ended": "the end was not seen, so that they count until the last thing seen",
+    "job_id_missing": "processes do not name their job",
+    "clocks_apart": "clocks of hosts were moved, because they are apart",
+    "attempts_overlap": "attempts go on after the next one began",
+    "attempts_without_root": "attempts have no span of their own",
+    "attempts_without_steps": "attempts tell of no step",
+    "onset_unsure": "nothing tells when a failure began, up to half a step",
+    "steps_skipped": "step numbers are missing between others",
+    "steps_repeated": "a rank repeats a step inside one attempt",
+    "steps_overlap": "steps of a rank overlap, and what they share counts once",
+    "processes_missing": "accelerators of their world sent no span",
+    "world_changed": "attempts run with different numbers of accelerators",
+    "several_runs": "several runs have one name",
+    "collectives_unmatched": "collectives lack partners, or their sizes disagree",
+}
+"""What was noticed about jobs, by its code in the view `job_notes`."""
 
 _WHOLE_SENTENCES = ("{share}", "{count", "{duration}")
 
@@ -75,6 +95,8 @@ def _rounded(duration_ns: int) -> int:
 
 def _reason_words(reason: str) -> str:
     """What is wrong, without what to do about it, and the code by which it can be looked up."""
+    if reason in JOB_NOTES:
+        return f"{JOB_NOTES[reason]} ({reason})"
     if reason.upper() not in Reason.__members__:
         return reason
     return f"{ADVICE[Reason[reason.upper()]].split(';')[0]} ({reason})"

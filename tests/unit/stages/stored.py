@@ -39,6 +39,9 @@ class Span:
     attributes: dict[str, Any] = field(default_factory=dict)
     events: tuple[tuple[str, int], ...] = ()
     waits_for: int = 0
+    messages: tuple[tuple[str, int], ...] = ()
+    """Exceptions: message and time."""
+    exception: dict[str, str] = field(default_factory=dict)
 
     @property
     def resource(self) -> tuple[Any, ...]:
@@ -83,6 +86,17 @@ def store(database: Database, spans: Iterable[Span]) -> None:
             for index, (name, time_ns) in enumerate(span.events):
                 event = [trace, span.id, index, time_ns, name, ingest_id]
                 cursor.execute("INSERT INTO base.span_events VALUES (?::UUID, ?, ?, ?, ?, NULL, 0, ?)", event)
+            for index, (text, time_ns) in enumerate(span.messages):
+                said = json.dumps({"exception.message": text})
+                event = [trace, span.id, len(span.events) + index, time_ns, said, ingest_id]
+                cursor.execute(
+                    "INSERT INTO base.span_events VALUES (?::UUID, ?, ?, ?, 'exception', ?::JSON::VARIANT, 0, ?)", event
+                )
+            if span.exception:
+                row = [trace, span.id, len(span.events), span.end, json.dumps(span.exception), ingest_id]
+                cursor.execute(
+                    "INSERT INTO base.span_events VALUES (?::UUID, ?, ?, ?, 'exception', ?::JSON::VARIANT, 0, ?)", row
+                )
             if span.waits_for:
                 link = [trace, span.id, trace, span.waits_for, '{"tracekit.waits_for": true}', ingest_id]
                 cursor.execute(

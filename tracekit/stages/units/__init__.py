@@ -5,8 +5,19 @@ and one function from the one to the other. Keys do not see each other, so the t
 of a store or of one partition of a cluster. Whoever reads tables and stores frames lies in `stages.update`.
 """
 
+from tracekit.stages.units.jobs import JobFrames, JobRecords, build_job
 from tracekit.stages.units.requests import RequestFrames, build_requests
 from tracekit.stages.units.steps import StepFrames, StepTables, build_steps
 from tracekit.stages.units.traces import TraceTables
 
-__all__ = ["RequestFrames", "StepFrames", "StepTables", "TraceTables", "build_requests", "build_steps"]
+__all__ = [
+    "JobFrames",
+    "JobRecords",
+    "RequestFrames",
+    "StepFrames",
+    "StepTables",
+    "TraceTables",
+    "build_job",
+    "build_requests",
+    "build_steps",
+]

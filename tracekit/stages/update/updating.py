@@ -12,6 +12,7 @@ import polars as pl
 from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages.units import build_requests, build_steps
+from tracekit.stages.update.jobs import update_jobs
 from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
 from tracekit.stages.update.selection import batch_ranges, select_late
 from tracekit.stages.update.storing import UnitStorer
@@ -35,18 +36,27 @@ class UnitsUpdate:
     replaced: int
 
 
-def update_units(database: Database, *, batch_traces: int = 50_000) -> UnitsUpdate:
+def update_units(database: Database, *, batch_traces: int = 50_000, is_following: bool = False) -> UnitsUpdate:
     """Compute the units of every trace and training step that has spans which are not in its units yet.
 
     The units of a key are made anew from all its spans, the old ones deleted in the same transaction, so the
     result does not depend on the order or the portions in which spans arrive. Each batch is a transaction: an
     update that breaks off leaves whole units, and the next one makes them again. `batch_traces` is the number
-    of traces of ten spans that a batch has; up to four are in memory. Raises `UsageError` for a batch of no traces and
+    of traces of ten spans that a batch has; up to four are in memory. `is_following` says that more calls come soon:
+    jobs, which are made as a whole, may then wait for one of those. Raises `UsageError` for a batch of no traces and
     `StoreError` where the store cannot be written.
     """
     if batch_traces < 1:
         raise UsageError(f"batch_traces is {batch_traces}; give at least 1")
-    with database.building, database.transaction() as cursor:
+    with database.building:
+        updated = _update_traces(database, batch_traces)
+        update_jobs(database, is_following=is_following)
+        return updated
+
+
+def _update_traces(database: Database, batch_traces: int) -> UnitsUpdate:
+    """Compute requests and steps; the caller holds `database.building`."""
+    with database.transaction() as cursor:
         built_through, newest = _progress(cursor)
         if newest is None or built_through >= newest:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)

@@ -1,0 +1,274 @@
+"""Units of jobs: rows in, the ledger and its incidents out, also from bad rows."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from tests.unit.stages.job_rows import CLOSED, Job, S, built, crashed
+from tests.unit.stages.stored import Span, store
+from tracekit.analysis import failures, goodput, quality
+from tracekit.stages import update_units
+from tracekit.store import Database
+
+
+def leaves(database: Database, job: str = "j") -> dict[str, float]:
+    """Accelerator-seconds by leaf."""
+    rows = goodput(database, job=job).training.leaves
+    return {leaf: int(ns) / S for leaf, ns in rows.select("leaf", "ns").iter_rows()}
+
+
+def exact(database: Database) -> bool:
+    """Whether the leaves of every job sum to all accelerators from submission to release."""
+    sums = database.sql("SELECT job_id, sum(accelerator_ns)::DECIMAL(38, 0) AS ns FROM job_leaves GROUP BY job_id")
+    whole = database.sql("SELECT job_id, (accelerators::HUGEINT * (end_ns - start_ns))::DECIMAL(38, 0) AS ns FROM jobs")
+    return sums.sort("job_id").equals(whole.sort("job_id"))
+
+
+def noted(database: Database) -> set[str]:
+    """Codes of what was noticed about jobs, which `quality` tells too."""
+    codes = set(database.sql("SELECT note FROM job_notes")["note"])
+    told = {name.partition(":")[2] for name in quality(database).checks["check"] if name.startswith("job:")}
+    assert codes == told
+    return codes
+
+
+def test_a_job_from_the_spans_of_its_ranks_alone(database: Database) -> None:
+    """Nobody tells the job, its attempts have no span: kept steps, lost ones, the outage, all exact."""
+    built(database, crashed(resume=6))
+    assert leaves(database) == {
+        "job.init": 60, "unattributed": 2 * (60 + 140), "job.checkpoint_save": 1, "job.lost_work": 2 * 36,
+        "job.recover": 2000,
+    }  # fmt: skip
+    assert exact(database)
+    assert noted(database) == {"attempts_without_root", "job_not_ended"}
+
+
+def test_an_outage_shows_though_no_step_number_comes_again(database: Database) -> None:
+    """Resumed at step 9: what ml-goodput-measurement takes for 99 % is the time of kept steps, and no more."""
+    built(database, crashed(resume=9))
+    found = leaves(database)
+    assert (found["job.recover"], found["job.lost_work"]) == (2000, 12)
+    assert found["unattributed"] == 2 * 200
+    incident = failures(database).training.incidents.row(0, named=True)
+    assert (incident["resumed_step"], incident["recovery"]) == (8, "unsaved")
+
+
+def test_stragglers_inside_steps_are_no_goodput(database: Database) -> None:
+    """One of four ranks computes twice as long every second step: two thirds train, 65.6 % of the whole."""
+    job = Job()
+    start = 5.0
+    for step in range(20):
+        slow = step % 2
+        for rank in range(4):
+            span = job.add("step", start, start + 10 + 10 * slow, rank=rank, attempt=0, step=step, world=4)
+            busy = 20 if slow and rank == 3 else 10
+            job.add("compute", start, start + busy, rank=rank, attempt=0, step=step, world=4, parent=span)
+        start += 10 + 10 * slow
+    for rank in range(4):
+        job.add("init", 0, 5, rank=rank, attempt=0, world=4)
+    spans = [span if "parent" not in span.attributes else _below(span) for span in job.spans]
+    store(database, spans)
+    update_units(database)
+    answer = goodput(database).training.jobs.row(0, named=True)
+    assert answer["goodput"] == pytest.approx(200 / 305)
+    assert leaves(database)["step.slow_compute"] == 100
+    assert answer["sg"] * answer["rg"] * answer["pg"] == pytest.approx(answer["goodput"])
+
+
+def _below(span: Span) -> Span:
+    attributes = dict(span.attributes)
+    parent: Span = attributes.pop("parent")
+    return replace(span, parent=parent.id, attributes=attributes)
+
+
+def test_the_order_and_portions_of_arrival_do_not_matter(database: Database) -> None:
+    """Spans one after the other, shuffled, late ones included, give what all at once give."""
+    spans = crashed(resume=6).spans
+    with Database.open(None) as other:
+        store(other, spans)
+        update_units(other)
+        at_once = {name: other.sql(f"FROM {name} ORDER BY ALL") for name in VIEWS}
+    random.Random(7).shuffle(spans)
+    for start in range(0, len(spans), 11):
+        store(database, spans[start : start + 11])
+        update_units(database)
+    for name, frame in at_once.items():
+        ids = [column for column in frame.columns if column in ("resource_id", "ingest_id")]
+        assert database.sql(f"FROM {name} ORDER BY ALL").drop(ids).equals(frame.drop(ids)), name
+
+
+VIEWS = ("jobs", "job_attempts", "job_leaves", "job_incidents", "job_members", "job_notes")
+
+
+def test_attempts_that_nobody_tells_are_cut_where_ranks_come_again(database: Database) -> None:
+    """No attempt in sight, other processes: the same ledger as with attempts."""
+    job = crashed(resume=6)
+    job.spans = [replace(span, attempt=None, service=f"trainer-{span.attempt}") for span in job.spans]
+    built(database, job)
+    found = leaves(database)
+    assert (found["job.recover"], found["job.lost_work"]) == (2000, 72)
+    assert exact(database)
+    assert "attempts_inferred" in noted(database)
+
+
+def test_attempts_inside_one_process_are_cut_where_steps_begin_again(database: Database) -> None:
+    """The loop goes back to the save inside the process: steps 6 to 8 are lost."""
+    job = Job()
+    job.steps(0, 8, 0, attempt=None)
+    job.steps(6, 11, 100, attempt=None)
+    built(database, job)
+    assert leaves(database)["job.lost_work"] == 2 * 30
+    assert exact(database)
+    assert "attempts_inferred" in noted(database)
+
+
+def test_summaries_give_the_ledger_without_any_step_span(database: Database) -> None:
+    """Steps from save to save, one process for eight accelerators; a failure behind the last save."""
+    job = Job()
+    for number, (at, resume) in enumerate([(0, 0), (2000, 100)]):
+        job.add("attempt", at, at + 1000, attempt=number, service="scheduler", world=16)
+        job.add("job.queue", at, at + 50, attempt=number, service="scheduler")
+        for rank in (0, 8):
+            where = {"rank": rank, "attempt": number, "world": 16, "host": f"node-{rank}"}
+            job.add("job.provision", at + 50, at + 80, attempt=number, host=f"node-{rank}", service="agent")
+            job.add("init", at + 80, at + 100, **where)
+            error = CLOSED if number == 0 and rank else None
+            job.add("run", at + 100, at + (510 if number else 900), error=error, **where)
+        lead = {"rank": 0, "attempt": number, "world": 16, "host": "node-0"}
+        told = {"tracekit.steps.first": resume + 1, "tracekit.steps.last": resume + 100}
+        job.add("steps", at + 100, at + 500, **lead, **told)
+        job.add("checkpoint_save", at + 500, at + 510, **lead, **{"tracekit.steps.last": resume + 100})
+    built(database, job)
+    found = leaves(database)
+    assert exact(database)
+    assert found["job.queue"] == 2 * 16 * 50
+    assert found["job.provision"] == 2 * 16 * 30
+    assert found["step"] == 16 * 400 * 2
+    assert found["job.checkpoint_save"] == 2 * 16 * 10
+
+
+def test_a_job_that_never_ended_counts_until_the_last_thing_seen(database: Database) -> None:
+    """Its end is said to be unknown."""
+    job = Job()
+    job.steps(0, 3, 0)
+    built(database, job)
+    row = goodput(database).training.jobs.row(0, named=True)
+    assert (row["end_ns"], row["is_ended"]) == (40 * S, False)
+    assert "Its end was not seen" in goodput(database).summary
+    assert "job_not_ended" in noted(database)
+
+
+def test_missing_ranks_follow_the_others(database: Database) -> None:
+    """Two of four ranks send nothing: their accelerators are in the sum, and that it is derived is told."""
+    job = Job()
+    job.steps(0, 3, 0, world=4)
+    built(database, job)
+    assert exact(database)
+    row = goodput(database).training.leaves.filter(pl.col("derived_ns") > 0)
+    assert int(row["derived_ns"].sum()) == 2 * 40 * S
+    assert "processes_missing" in noted(database)
+
+
+def test_a_restart_with_another_world_size_leaves_accelerators_idle_or_queued(database: Database) -> None:
+    """Which of both cannot be told without a scheduler: it is not split."""
+    job = Job()
+    job.steps(0, 3, 0, ranks=range(4), world=4)
+    job.steps(4, 7, 40, attempt=1, world=2)
+    built(database, job)
+    assert exact(database)
+    assert leaves(database)["unsplit(job.queue|job.degraded_idle)"] == 2 * 40
+    assert "world_changed" in noted(database)
+
+
+def test_steps_skipped_repeated_and_out_of_order(database: Database) -> None:
+    """Each is counted; the ledger stays exact."""
+    job = Job()
+    job.steps(0, 3, 0)
+    job.steps(6, 7, 40)
+    job.add("step", 5, 15, rank=0, attempt=0, step=1, world=2, host="node-0")
+    random.Random(3).shuffle(job.spans)
+    built(database, job)
+    assert exact(database)
+    assert {"steps_skipped", "steps_repeated", "steps_overlap"} <= noted(database)
+
+
+def test_attempts_that_overlap_are_cut_where_the_next_begins(database: Database) -> None:
+    """A process of the old attempt that lives on gets no second time."""
+    job = Job()
+    job.steps(0, 9, 0)
+    job.steps(5, 9, 80, attempt=1)
+    built(database, job)
+    assert exact(database)
+    assert "attempts_overlap" in noted(database)
+
+
+def test_no_step_spans_at_all(database: Database) -> None:
+    """A job that only starts: all is start."""
+    job = Job()
+    job.add("init", 0, 100, rank=0, attempt=0, world=1)
+    built(database, job)
+    assert leaves(database) == {"job.init": 100}
+    assert "attempts_without_steps" in noted(database)
+
+
+def test_clocks_minutes_apart_are_moved_to_each_other(database: Database) -> None:
+    """One of four hosts is two minutes ahead: the ledger is that of one clock, and that it was moved is told."""
+    job = Job()
+    for rank in range(4):
+        job.add("init", 0, 50, rank=rank, attempt=0, world=4, host=f"node-{rank}")
+    job.steps(0, 9, 50, ranks=range(4), world=4)
+    job.spans = [
+        replace(span, start=span.start + 120 * S, end=span.end + 120 * S) if span.host == "node-2" else span
+        for span in job.spans
+    ]
+    built(database, job)
+    assert leaves(database) == {"job.init": 200, "unattributed": 400}
+    assert "clocks_apart" in noted(database)
+
+
+def test_two_jobs_of_one_name_are_two_jobs(database: Database) -> None:
+    """Each has its own outermost span: their times are not added up."""
+    jobs = []
+    for trace, at in ((1, 0), (2, 5000)):
+        job = Job(trace=trace)
+        job.add("job", at, at + 100, service="scheduler")
+        job.steps(0, 3, at + 20, service=f"trainer-{trace}")
+        jobs.append(job)
+    built(database, *jobs)
+    rows = goodput(database).training.jobs
+    assert rows["job_id"].to_list() == ["j", "j (2)"]
+    assert (rows["end_ns"] - rows["start_ns"]).to_list() == [100 * S, 100 * S]
+    assert exact(database)
+    assert "several_runs" in noted(database)
+
+
+def test_a_job_id_on_some_spans_only(database: Database) -> None:
+    """A rank that does not name its job belongs to the job in whose trace its spans lie."""
+    job = Job()
+    job.steps(0, 3, 0)
+    job.spans = [replace(span, job=None) if span.rank == 1 else span for span in job.spans]
+    built(database, job)
+    rows = goodput(database).training.jobs
+    assert rows.select("job_id", "accelerators").rows() == [("j", 2)]
+    assert "job_id_missing" in noted(database)
+
+
+def test_jobs_rest_while_data_keeps_arriving_and_are_made_at_the_end(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two seconds of work give eighteen of rest to who follows; who asks for all gets all."""
+    clock = iter([0.0, 0.0, 2.0, 19.0, 19.5, 20.0])
+    spans = crashed(resume=6).spans
+    store(database, spans[:20])
+    monkeypatch.setattr("tracekit.stages.update.jobs.time.monotonic", lambda: next(clock))
+    update_units(database, is_following=True)
+    first = database.sql("FROM jobs")
+    store(database, spans[20:])
+    update_units(database, is_following=True)
+    assert database.sql("FROM jobs").equals(first)
+    update_units(database)
+    assert not database.sql("FROM jobs").equals(first)

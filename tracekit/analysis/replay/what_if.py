@@ -1,0 +1,116 @@
+"""How long steps would take under a change, by replay of what each operation waited for.
+
+A counterfactual, to stand beside the ledger of where the time went and never to be added to it: what two ranks cost
+together is not the sum of what each costs. The reference of a rank are its peers, the ranks that do the same part of
+the same step, because ideal times taken over all stages blame a stage for being longer than another one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracekit.analysis.replay.change import Change
+from tracekit.analysis.replay.effects import Effect, ObservedReplay, PipelineReplay, Replay
+from tracekit.analysis.replay.observed import observed_steps
+from tracekit.analysis.replay.steps import pipeline_steps
+from tracekit.errors import InsufficientDataError
+from tracekit.schema import WhatIfVerdict
+
+MINIMUM_SHARE = 0.01
+"""Less than this share of the step time is not called a difference."""
+
+PIPELINE_KINDS = ("forward-compute", "backward-compute", "optimizer")
+"""Operations by whose names the dependencies of a step are known (`tracekit.analysis.replay.pipeline`)."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a change would give. Times are nanoseconds of a mean step: what it takes until the next one.
+
+    before: as observed. after: replayed under `change`. low, high: bounds of `after`: with the changed ranks at the
+        faster and slower quartile of their peers instead of the median, and everybody as prompt as its peers; widened
+        by `MODEL_ERROR` and `STEP_ERROR`.
+    saving: `(before - after) / before`. steps: how many were replayed. left_out: `step` and `reason`.
+    by_rank: `rank`, `pipeline_stage`, `excess_ns` (own work above that of its peers, all steps) and `saving` without
+        that rank alone, the worst first; the savings of several ranks do not add up.
+    assumptions: what the figures rest on. verdict: the conclusion as a code.
+    """
+
+    change: str
+    metric: str
+    before: float
+    after: float
+    low: float
+    high: float
+    saving: float
+    steps: int
+    left_out: pl.DataFrame
+    by_rank: pl.DataFrame
+    assumptions: tuple[str, ...]
+    verdict: WhatIfVerdict
+
+
+def what_if(operations: pl.DataFrame, change: Change) -> WhatIf:
+    """How long the steps of one job would take under a change; see the module.
+
+    `operations` has the columns of `observed_steps` and `host`. Raises `UsageError` where the change names something
+    that is not there, and `InsufficientDataError` where nothing can be replayed.
+    """
+    replay = _replay(operations)
+    before = replay.before_ns
+    if before == 0:
+        raise InsufficientDataError("the operations of all steps together took no time: there is nothing to save")
+    effect = replay.effect(change)
+    after, low, high = effect.after_ns, effect.low_ns, effect.high_ns
+    saving = (before - after) / before
+    verdict = _verdict(before, low, high, saving)
+    return WhatIf(
+        change=change.text,
+        metric="step",
+        before=before,
+        after=after,
+        low=low,
+        high=high,
+        saving=saving,
+        steps=replay.step_count,
+        left_out=replay.left_out,
+        by_rank=replay.by_rank(),
+        assumptions=_assumptions(replay, change, effect),
+        verdict=verdict,
+    )
+
+
+def _replay(operations: pl.DataFrame) -> Replay:
+    """The dependencies of the framework where the names of the operations tell them, else the order observed."""
+    if set(PIPELINE_KINDS) <= set(operations["operation"].unique().cast(pl.String)):
+        try:
+            return PipelineReplay(pipeline_steps(operations))
+        except InsufficientDataError:
+            return ObservedReplay(observed_steps(operations))
+    return ObservedReplay(observed_steps(operations))
+
+
+def _verdict(before: float, low: float, high: float, saving: float) -> WhatIfVerdict:
+    if abs(saving) < MINIMUM_SHARE or low < before < high:
+        return "no_difference"
+    return "faster" if saving > 0 else "slower"
+
+
+def _assumptions(replay: Replay, change: Change, effect: Effect) -> tuple[str, ...]:
+    told = [
+        "the order in which operations followed each other on a rank stays",
+        "a collective still takes as long after its last member has arrived",
+    ]
+    if change.kind == "operation":
+        told.append("the removed operations take no time, and what is left starts as late after the one before it")
+    elif change.kind == "imbalance":
+        told.append("what a stage computes can be cut as finely as wanted")
+    else:
+        told.append("what changes takes as long as at the median of its peers: same step, pipeline stage and operation")
+    if effect.peerless:
+        told.append(f"{effect.peerless:,} operations have no peers: their own median over all steps stands for them")
+    if len(replay.left_out):
+        told.append(f"{len(replay.left_out):,} steps are left out: {replay.left_out['reason'][0]}")
+    return tuple(told)

@@ -1,0 +1,94 @@
+"""What the steps of a job would take under a change, asked of a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from tracekit.analysis.answer import UNITS_SCHEMA, BaseAnswer, question, registered
+from tracekit.analysis.evidence import Evidence, evidence
+from tracekit.analysis.replay.change import Change
+from tracekit.analysis.replay.effects import RANK_SCHEMA
+from tracekit.analysis.replay.what_if import what_if
+from tracekit.analysis.selection import Selection
+from tracekit.schema import WhatIfVerdict
+from tracekit.store import Database
+
+LEFT_OUT_SCHEMA = {"step": pl.Int64, "reason": pl.String}
+
+
+@registered("whatif", rows="by_rank", title="What would a change give back?")
+@dataclass(frozen=True)
+class WhatIfAnswer(BaseAnswer):
+    """What a change would give, by replay; see `tracekit.analysis.replay.what_if` for how.
+
+    A counterfactual: it stands beside the ledger and is never added to it. Times are nanoseconds of a mean step.
+
+    change: as it was written. before: as observed. after: under the change, between `low` and `high`. saving: the share
+        of `before` that is saved. steps: how many were replayed; `left_out` says which were not, and why.
+    by_rank: what each of the slowest ranks would give alone: `rank`, `pipeline_stage`, `excess_ns`, `saving`.
+    job: whose steps they are. other_jobs: where none was named, jobs that are not looked at.
+    """
+
+    schema: ClassVar = {"by_rank": RANK_SCHEMA, "left_out": LEFT_OUT_SCHEMA}
+    not_in_json: ClassVar = BaseAnswer.not_in_json | {"other_jobs"}
+
+    change: str
+    metric: str
+    before: float
+    after: float
+    low: float
+    high: float
+    saving: float
+    steps: int
+    left_out: pl.DataFrame
+    by_rank: pl.DataFrame
+    assumptions: list[str]
+    verdict: WhatIfVerdict
+    evidence: Evidence
+    units: pl.DataFrame | None
+    job: str | None
+    other_jobs: list[str]
+
+
+@question("whatif")
+def whatif(database: Database, change: str, *, job: str | None = None) -> WhatIfAnswer:
+    """Replay the steps of a job under a change such as `without=rank:21`.
+
+    Without `job` the one with the most steps is taken. Raises `UsageError` where the change cannot be understood or
+    names what is not there.
+    """
+    parsed = Change.parsed(change)
+    jobs = database.query("stragglers/jobs", job=job).sort("step_count", "job_id", descending=[True, False])
+    chosen: str | None = jobs["job_id"].to_list()[0] if len(jobs) else job
+    with Selection(database, "step", where=_condition(chosen)) as selection:
+        judged = evidence(selection)
+    operations = database.query("whatif/step_operations", job=chosen or None)
+    if operations.is_empty():
+        return _nothing(parsed, judged, job)
+    found = what_if(operations, parsed)
+    return WhatIfAnswer(
+        **{name: getattr(found, name) for name in found.__dataclass_fields__ if name not in ("assumptions", "verdict")},
+        assumptions=list(found.assumptions),
+        verdict="refused" if judged.verdict == "refused" else found.verdict,
+        evidence=judged,
+        units=database.query("stragglers/units", job=chosen or None)
+        .with_columns(cohort=pl.lit("selection"))
+        .cast(UNITS_SCHEMA),  # type: ignore[arg-type]
+        job=chosen,
+        other_jobs=jobs["job_id"].to_list()[1:],
+    )
+
+
+def _condition(job: str | None) -> str | None:
+    return None if not job else "job_id = '" + job.replace("'", "''") + "'"
+
+
+def _nothing(change: Change, judged: Evidence, job: str | None) -> WhatIfAnswer:
+    return WhatIfAnswer(
+        change=change.text, metric="step", before=0.0, after=0.0, low=0.0, high=0.0, saving=0.0, steps=0,
+        left_out=pl.DataFrame(schema=LEFT_OUT_SCHEMA), by_rank=pl.DataFrame(schema=RANK_SCHEMA), assumptions=[],
+        verdict="no_steps", evidence=judged, units=pl.DataFrame(schema=UNITS_SCHEMA), job=job, other_jobs=[],
+    )  # fmt: skip
