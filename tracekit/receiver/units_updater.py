@@ -23,8 +23,6 @@ _QUIET_S = 0.35
 _RENEW_AFTER_ROWS = 1_000_000
 # Data grows old while nothing arrives.
 _IDLE_S = 30.0
-# A server ends within ten seconds, and has other things to end.
-_LAST_UPDATE_S = 3.0
 
 
 class UnitsUpdater:
@@ -60,13 +58,16 @@ class UnitsUpdater:
             self._oldest_at = time.monotonic()
         self._arrived.set()
 
-    def close(self) -> None:
-        """Bring the units up to date once more, and stop; what takes long is left to the next start."""
+    def close(self, *, longest_s: float | None = None) -> None:
+        """Bring the units up to date once more, and stop; what takes longer is left to the next start.
+
+        The thread then still runs, so the process must end without waiting for it.
+        """
         self._is_closing = True
         self._arrived.set()
         if self._thread.ident is None:
             return
-        self._thread.join(timeout=_LAST_UPDATE_S)
+        self._thread.join(timeout=longest_s)
         if self._thread.is_alive():
             _log.warning("units are behind: the next start brings them up to date")
 
