@@ -126,7 +126,7 @@ calls AS (
     UNION ALL
     SELECT * FROM transports
 ),
-reached AS (
+reached AS MATERIALIZED (
     SELECT
         calls.*,
         coalesce(batch_calls.remote_count, 0) AS remote_count,
