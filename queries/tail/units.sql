@@ -47,6 +47,7 @@ SELECT
     input_tokens,
     output_tokens,
     CASE
+        WHEN flags LIKE '%implausible_times%' THEN 'implausible times'
         WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
         WHEN value_ns IS NULL THEN 'no ' || $metric
         WHEN value_ns < 0 THEN 'negative ' || $metric
