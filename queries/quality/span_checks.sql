@@ -1,8 +1,8 @@
 -- What is wrong with the spans of the store, one row a check.
 --
 -- Parameters:
---   $future_tolerance_ns: how far after its arrival a span may start.
---   $past_tolerance_ns: how far before its arrival a span may end.
+--   $future_tolerance_ns: how far after its arrival a span may start or end.
+--   $past_tolerance_ns: how far before its arrival a span may start or end.
 -- Columns:
 --   check_name: code of the check.
 --   finding_count: spans or traces where it fails.
@@ -16,8 +16,8 @@ sums AS (
         count(*) FILTER (WHERE spans.dropped_events_count > 0) AS dropped_events,
         count(*) FILTER (WHERE spans.dropped_links_count > 0) AS dropped_links,
         count(*) FILTER (
-            WHERE spans.start_ns > ingests.received_ns + $future_tolerance_ns
-            OR spans.end_ns < ingests.received_ns - $past_tolerance_ns
+            WHERE greatest(spans.start_ns, spans.end_ns) > ingests.received_ns + $future_tolerance_ns
+            OR least(spans.start_ns, spans.end_ns) < ingests.received_ns - $past_tolerance_ns
         ) AS implausible_times
     FROM base.spans
     LEFT JOIN base.ingests USING (ingest_id)

@@ -1,29 +1,39 @@
 -- What is wrong with the units of the store, one row a check.
 --
+-- Time of units whose times cannot be is in no sum.
+--
 -- Columns:
 --   check_name: code of the check.
 --   finding_count: units, or nanoseconds for checks that end in `_ns`, where it fails.
 --   total_count: all units, or all nanoseconds.
 WITH
+judged AS (
+    SELECT
+        *,
+        coalesce(flags LIKE '%implausible_times%', FALSE) AS is_implausible
+    FROM base.units
+),
 sums AS (
     SELECT
         count(*) AS units,
-        coalesce(sum(end_ns - start_ns), 0) AS wall_ns,
+        coalesce(sum(end_ns - start_ns) FILTER (WHERE NOT is_implausible), 0) AS wall_ns,
+        count(*) FILTER (WHERE is_implausible) AS implausible_units,
         count(*) FILTER (WHERE orphan_count > 0) AS incomplete_units,
-        coalesce(sum(orphan_ns), 0) AS orphan_ns,
-        coalesce(sum(outside_ns), 0) AS outside_ns,
-        coalesce(sum(post_root_ns), 0) AS post_root_ns,
+        coalesce(sum(orphan_ns) FILTER (WHERE NOT is_implausible), 0) AS orphan_ns,
+        coalesce(sum(outside_ns) FILTER (WHERE NOT is_implausible), 0) AS outside_ns,
+        coalesce(sum(post_root_ns) FILTER (WHERE NOT is_implausible), 0) AS post_root_ns,
         count(*) FILTER (WHERE conflict_count > 0) AS conflicting_units,
         count(*) FILTER (WHERE shift_ns != 0) AS shifted_units,
         count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcomes,
         count(*) FILTER (WHERE flags LIKE '%extra_roots%') AS extra_roots,
         count(*) FILTER (WHERE flags LIKE '%several_calls%') AS several_calls,
         count(*) FILTER (WHERE regexp_matches(flags, '(^|,)async(,|$)')) AS asynchronous_units
-    FROM base.units
+    FROM judged
 ),
 unattributed AS (
     SELECT coalesce(sum(self_ns) FILTER (WHERE stage = 'unattributed'), 0) AS unattributed_ns
     FROM base.unit_stages
+    ANTI JOIN (SELECT unit_id FROM judged WHERE is_implausible) AS held_out USING (unit_id)
 )
 SELECT
     checks.check_name,
@@ -34,6 +44,7 @@ FROM
     unattributed,
     LATERAL (
         VALUES
+            ('implausible_units', implausible_units, units),
             ('incomplete_units', incomplete_units, units),
             ('orphan_ns', orphan_ns, wall_ns),
             ('outside_ns', outside_ns, wall_ns),

@@ -49,6 +49,7 @@ SELECT
     input_tokens,
     output_tokens,
     CASE
+        WHEN flags LIKE '%implausible_times%' THEN 'implausible times'
         WHEN kind = 'request' AND models_are_called AND vantage = 'service' THEN 'without a call of a model'
         WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
         WHEN value_ns IS NULL THEN 'no ' || $metric

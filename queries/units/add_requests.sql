@@ -1,5 +1,7 @@
 -- Stores the requests of the registered table `new_units`.
 --
+-- Reads the registered table `implausible_traces`: their requests are flagged, so that no answer stands on them.
+--
 -- Parameters:
 --   $first_unit_id: what to add to `unit` for the unit's number in the store.
 --   $first_ns, $last_ns: earliest and latest start of the spans of the batch, nanoseconds since
@@ -34,8 +36,12 @@ SELECT
     new_units.post_root_ns,
     new_units.shift_ns,
     new_units.conflict_count,
-    new_units.flags
+    CASE
+        WHEN implausible_traces.trace_id IS NULL THEN new_units.flags
+        ELSE concat_ws(',', new_units.flags, 'implausible_times')
+    END AS flags
 FROM new_units
 INNER JOIN base.spans AS root ON root.rowid = new_units.root_span_row
 LEFT JOIN base.resources USING (resource_id)
+LEFT JOIN implausible_traces ON implausible_traces.trace_id::UUID = root.trace_id
 WHERE root.start_ns BETWEEN $first_ns AND $last_ns

@@ -68,7 +68,13 @@ CHECKS = {
     "dropped_attributes": Check("FROM spans WHERE dropped_attributes_count > 0"),
     "dropped_events": Check("FROM spans WHERE dropped_events_count > 0"),
     "dropped_links": Check("FROM spans WHERE dropped_links_count > 0"),
-    "implausible_times": Check("FROM spans ORDER BY start_ns DESC", warning_share=0.0, error_share=0.1),
+    "implausible_times": Check(
+        "FROM spans WHERE start_ns < epoch_ns(now()) - 630720000000000000 OR end_ns > epoch_ns(now()) + 86400000000000 "
+        "ORDER BY start_ns, end_ns DESC",
+        warning_share=0.0,
+        error_share=0.1,
+    ),
+    "implausible_units": Check("FROM units WHERE flags LIKE '%implausible_times%'", warning_share=0.0),
     "spans_without_unit": Check(
         "SELECT service_name, name, count(*) FROM spans GROUP BY ALL ORDER BY 3 DESC", warning_share=0.5
     ),

@@ -62,8 +62,11 @@ def evidence(selection: Selection) -> Evidence:
     shared = [selection.rows("quality/arrival_checks", signal="traces")]
     if jobs := selection.rows("quality/answer_jobs")["job_id"].to_list():
         shared.append(selection.rows("quality/host_clocks", jobs=jobs, **CLOCK_LIMITS))
+    implausible = pl.col("reason") == "implausible times"
+    counts["implausible_count"] = int(left_out.filter(implausible)["unit_count"].sum())
     # Another outcome, or no call of a model, was not asked for; anything else should have been there.
-    missing = left_out.filter(~pl.col("reason").str.contains("^(outcome|without) "))["unit_count"].sum()
+    is_other = pl.col("reason").str.contains("^(outcome|without) ")
+    missing = left_out.filter(~is_other & ~implausible)["unit_count"].sum()
     return evidence_of(
         counts,
         pl.concat(shared),
@@ -83,6 +86,8 @@ def evidence_of(counts: dict[str, int], shared: pl.DataFrame, *, left_out_count:
     judged = [found(name, counts[count], counts[total]) for name, (count, total) in _CHECKS.items()]
     # What was stored already is no defect of what is there.
     judged += [found(*row) for row in shared.iter_rows() if row[0] != "duplicates"]
+    held_out = counts.get("implausible_count", 0)
+    judged.append(found("implausible_units", held_out, counts["unit_count"] + held_out))
     has_error = any(finding.severity == "error" for finding in judged)
     named = [finding for finding in judged if finding.severity in ("warning", "error")]
     findings = (*_own_findings(counts, missing_count), *named)

@@ -18,6 +18,7 @@ class PlacedRows(NamedTuple):
 
     key: Array
     tree: Array
+    holder: Array
     start_ns: Array
     end_ns: Array
     clipped_start_ns: Array
@@ -64,7 +65,8 @@ def _count_rows(placed: PlacedRows, root_row: Array, given_rows: int, counts: _C
         if row >= given_rows:
             counts.orphan_ns[key] += placed.window_end_ns[row] - placed.window_start_ns[row]
             continue
-        _count_clipped(placed, row, key, counts)
+        if row != root:
+            _count_clipped(placed, row, root, key, counts)
         after_root_ns = placed.end_ns[row] - placed.end_ns[root]
         counts.post_root_ns[key] = max(counts.post_root_ns[key], after_root_ns)
         if placed.shift_ns.shape[0] and placed.shift_ns[row] != 0:
@@ -73,11 +75,13 @@ def _count_rows(placed: PlacedRows, root_row: Array, given_rows: int, counts: _C
 
 
 @kernel
-def _count_clipped(placed: PlacedRows, row: int, key: int, counts: _Counts) -> None:
-    duration_ns = placed.end_ns[row] - placed.start_ns[row]
-    kept_ns = placed.clipped_end_ns[row] - placed.clipped_start_ns[row]
-    if kept_ns > 0:
-        counts.truncated_ns[key] += duration_ns - kept_ns
-    elif duration_ns > 0:
+def _count_clipped(placed: PlacedRows, row: int, root: int, key: int, counts: _Counts) -> None:
+    """Count what was cut inside the root's time; what comes after it is `post_root_ns`."""
+    start_ns, end_ns = placed.start_ns[row], min(placed.end_ns[row], placed.end_ns[root])
+    holder = placed.holder[row]
+    if placed.clipped_end_ns[row] > placed.clipped_start_ns[row]:
+        before_ns = max(placed.start_ns[holder] - start_ns, 0)
+        counts.truncated_ns[key] += before_ns + max(end_ns - max(placed.end_ns[holder], start_ns), 0)
+    elif end_ns > start_ns:
         counts.outside_count[key] += 1
-        counts.outside_ns[key] += duration_ns
+        counts.outside_ns[key] += end_ns - start_ns

@@ -19,14 +19,16 @@ class Siblings(NamedTuple):
     """Columns that the owners read and write; `keys` holds, greatest first in the order of finishing:
 
     0 the clipped end less the tolerance, 1 the clipped end, 2 the end before clipping, 3 the negated
-    clipped start, 4 the tie-break.
+    clipped start, 4 the tie-break. `held_until_ns` is the time before which a row owns nothing.
     """
 
     keys: Array
     window_start_ns: Array
     window_end_ns: Array
     waits_for: Array
-    parent: Array
+    holder: Array
+    held_count: Array
+    held_until_ns: Array
     key: Array
     unused_wait_count: Array
 
@@ -42,16 +44,24 @@ def tolerated_end_ns(start_ns: int, end_ns: int, tolerance_ppm: int) -> int:
 def own_latest_open(
     siblings: Siblings, rows: Array, low: int, high: int, spare: Array, start_ns: int, end_ns: int
 ) -> None:
-    """Rule `active_last` for the children `rows[low:high]` of a parent that owns `[start_ns, end_ns)`."""
+    """Rule `active_last` for the children `rows[low:high]` of a parent that owns `[start_ns, end_ns)`.
+
+    A childless one that spans the last of those with known work owns only what comes after it.
+    """
     sort_descending(rows, low, high, spare, siblings.keys)
+    known = low
+    while known < high and siblings.held_count[rows[known]] == 0:
+        known += 1
     limit_ns = end_ns
     for at in range(low, high):
         if limit_ns <= start_ns:
             break
         row = rows[at]
-        clipped_start_ns = -siblings.keys[3, row]
-        _set_window(siblings, row, max(clipped_start_ns, start_ns), min(siblings.keys[1, row], limit_ns))
-        limit_ns = min(limit_ns, clipped_start_ns)
+        from_ns = _owns_from_ns(siblings, row)
+        if at < known < high and siblings.keys[3, row] >= siblings.keys[3, rows[known]]:
+            from_ns = max(from_ns, siblings.keys[1, rows[known]])
+        _set_window(siblings, row, max(from_ns, start_ns), min(siblings.keys[1, row], limit_ns))
+        limit_ns = min(limit_ns, from_ns)
 
 
 @kernel
@@ -64,16 +74,21 @@ def own_last_finishers(
     limit_ns = end_ns
     at = low
     while row >= 0 and limit_ns > start_ns:
-        clipped_start_ns = -siblings.keys[3, row]
-        _set_window(siblings, row, max(clipped_start_ns, start_ns), min(siblings.keys[1, row], limit_ns))
-        limit_ns = min(limit_ns, clipped_start_ns)
+        from_ns = _owns_from_ns(siblings, row)
+        _set_window(siblings, row, max(from_ns, start_ns), min(siblings.keys[1, row], limit_ns))
+        limit_ns = min(limit_ns, from_ns)
         awaited = _awaited_sibling(siblings, row)
         if awaited >= 0:
             row = awaited
             continue
-        while at < high and siblings.keys[0, rows[at]] > clipped_start_ns:
+        while at < high and siblings.keys[0, rows[at]] > from_ns:
             at += 1
         row = rows[at] if at < high else -1
+
+
+@kernel
+def _owns_from_ns(siblings: Siblings, row: int) -> int:
+    return max(-siblings.keys[3, row], siblings.held_until_ns[row])
 
 
 @kernel
@@ -101,7 +116,7 @@ def _awaited_sibling(siblings: Siblings, row: int) -> int:
     if awaited < 0:
         return -1
     keys = siblings.keys
-    is_sibling = siblings.parent[awaited] == siblings.parent[row]
+    is_sibling = siblings.holder[awaited] == siblings.holder[row]
     if is_sibling and keys[1, awaited] > -keys[3, awaited] and keys[3, awaited] > keys[3, row]:
         return awaited
     siblings.unused_wait_count[siblings.key[row]] += 1

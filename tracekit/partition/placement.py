@@ -12,7 +12,8 @@ from tracekit.kernels import kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.cleaning import CleanForest, clean
 from tracekit.partition.defects import PlacedRows, count_defects
-from tracekit.partition.forest import NO_WAIT, Forest
+from tracekit.partition.forest import Forest
+from tracekit.partition.hanging import Hung, child_links, hang
 from tracekit.partition.ownership import (
     MILLION,
     Siblings,
@@ -24,18 +25,17 @@ from tracekit.partition.result import Partition
 from tracekit.partition.skew import Skew, edge_shift_ns
 
 Rule = Literal["critical", "active_last"]
+Outlasting = Literal["climbs", "cut"]
 
 
 class _Trees(NamedTuple):
-    """What the pass over the trees reads (links, shifts) and writes (order, place of each row)."""
+    """What the pass over the trees reads (links, shifts, who holds whom) and writes (order of the rows)."""
 
-    parent: Array
-    first_child: Array
-    next_sibling: Array
+    holder: Array
+    first_held: Array
+    next_held: Array
     start_ns: Array
-    shift_ns: Array
-    depth: Array
-    tree: Array
+    is_left_out: Array
     order: Array
     spare: Array
 
@@ -46,6 +46,7 @@ def partition(
     rule: Rule = "critical",
     overlap_tolerance: float = 0.05,
     skew: Skew | None = None,
+    outlasting: Outlasting = "climbs",
 ) -> Partition:
     """Divide the wall time of every root among the operations below it, exactly.
 
@@ -56,18 +57,32 @@ def partition(
     Rules: `critical` is the chain of last finishers, where a sibling counts as finished when no more than
     `overlap_tolerance` (0 up to, not including, 1; a millionth at the finest) of its own duration remains;
     an explicit `waits_for` beats the timing. `active_last` gives each instant to the open sibling that
-    finishes last, knows no tolerance and no `waits_for`. The difference of the two shows what timing alone
-    cannot tell.
+    finishes last, knows no tolerance among siblings and no `waits_for`. The difference of the two shows what
+    timing alone cannot tell.
+
+    A row that ends after its parent, by more than `overlap_tolerance` of its own duration, did not hold it:
+    with `outlasting` `climbs` it takes part in the time of the nearest ancestor that ends after it, with `cut`
+    (the rule of other tools) it stays and is cut. What it shares with the child of that ancestor that it hangs
+    below is ambiguous: one rule gives it to the one, the other to the other. So is what a row owns that outlives
+    the root: `active_last` gives it nothing. Only the server of a call outlives its client without doubt.
 
     `skew`, from `estimate_skew`, corrects clocks before clipping. Raises `UsageError` for an unknown rule
     or a tolerance out of range.
     """
     tolerance_ppm = _tolerance_ppm(rule, overlap_tolerance)
     trees_given = clean(forest)
-    shift_ns = edge_shift_ns(forest, trees_given, skew)
-    siblings, trees = _work_columns(forest, trees_given, shift_ns)
-    _place_trees(trees, siblings, tolerance_ppm, rule == "critical")
-    return _result(trees_given, siblings, trees, rule)
+    is_critical = rule == "critical"
+    hung = hang(
+        forest,
+        trees_given,
+        edge_shift_ns(forest, trees_given, skew),
+        tolerance_ppm=tolerance_ppm,
+        climbs=outlasting == "climbs",
+        prefers_known=is_critical,
+    )
+    siblings, trees = _work_columns(trees_given, hung)
+    _place_trees(trees, siblings, tolerance_ppm if is_critical else 0, is_critical)
+    return _result(trees_given, siblings, hung, trees.order, rule)
 
 
 def _tolerance_ppm(rule: str, overlap_tolerance: float) -> int:
@@ -75,35 +90,33 @@ def _tolerance_ppm(rule: str, overlap_tolerance: float) -> int:
         raise UsageError(f"unknown partition rule {rule!r}; use 'critical' or 'active_last'")
     if not 0 <= overlap_tolerance < 1:
         raise UsageError(f"overlap tolerance {overlap_tolerance} is out of range; give at least 0 and under 1")
-    return round(overlap_tolerance * MILLION) if rule == "critical" else 0
+    return round(overlap_tolerance * MILLION)
 
 
-def _work_columns(forest: Forest, given: CleanForest, shift_ns: NDArray[np.int64]) -> tuple[Siblings, _Trees]:
+def _work_columns(given: CleanForest, hung: Hung) -> tuple[Siblings, _Trees]:
     rows = len(given.key)
     keys = np.empty((5, rows), dtype=np.int64)
-    keys[2] = given.end_ns
+    keys[2] = hung.end_ns
     # The order of unsigned numbers as an order of signed ones.
     keys[4] = (given.tiebreak ^ np.uint64(1 << 63)).view(np.int64)
-    waits_for = np.full(rows, NO_WAIT, dtype=np.int64) if rows > given.given_rows else forest.waits_for
-    waits_for[: given.given_rows] = forest.waits_for
-    first_child, next_sibling = _child_links(given.parent)
+    first_held, next_held = child_links(hung.holder)
     siblings = Siblings(
         keys=keys,
         window_start_ns=np.empty(rows, dtype=np.int64),
         window_end_ns=np.empty(rows, dtype=np.int64),
-        waits_for=waits_for,
-        parent=given.parent,
+        waits_for=hung.waits_for,
+        holder=hung.holder,
+        held_count=hung.held_count,
+        held_until_ns=hung.held_until_ns,
         key=given.key,
         unused_wait_count=np.zeros(len(given.root_row), dtype=np.int64),
     )
     trees = _Trees(
-        parent=given.parent,
-        first_child=first_child,
-        next_sibling=next_sibling,
-        start_ns=given.start_ns.copy(),
-        shift_ns=shift_ns,
-        depth=np.zeros(rows, dtype=np.int32),
-        tree=np.empty(rows, dtype=np.int64),
+        holder=hung.holder,
+        first_held=first_held,
+        next_held=next_held,
+        start_ns=hung.start_ns,
+        is_left_out=hung.is_left_out,
         order=np.empty(rows, dtype=np.int32),
         spare=np.empty(rows, dtype=np.int32),
     )
@@ -111,34 +124,22 @@ def _work_columns(forest: Forest, given: CleanForest, shift_ns: NDArray[np.int64
 
 
 @kernel
-def _child_links(parent: Array) -> tuple[Array, Array]:
-    """First child of each row and next child of the same parent, in row order; -1 ends a list."""
-    first_child = np.full(parent.shape[0], -1, dtype=np.int32)
-    next_sibling = np.full(parent.shape[0], -1, dtype=np.int32)
-    for row in range(parent.shape[0] - 1, -1, -1):
-        if parent[row] >= 0:
-            next_sibling[row] = first_child[parent[row]]
-            first_child[parent[row]] = row
-    return first_child, next_sibling
-
-
-@kernel
 def _place_trees(trees: _Trees, siblings: Siblings, tolerance_ppm: int, is_critical: bool) -> None:
-    """Visit every tree breadth first, so that `order` lists parents before children, tree by tree."""
+    """Visit every tree breadth first, so that `order` lists holders before what they hold, tree by tree."""
     done = 0
-    for root in range(trees.parent.shape[0]):
-        if trees.parent[root] >= 0:
+    for root in range(trees.holder.shape[0]):
+        if trees.holder[root] >= 0:
             continue
         _place_root(trees, siblings, root)
         trees.order[done] = root
         found = done + 1
         while done < found:
             row = trees.order[done]
-            low, found = found, _append_children(trees, row, found)
+            low, found = found, _append_held(trees, row, found)
             done += 1
             if low == found:
                 continue
-            owners = _clip_children(trees, siblings, row, low, found, tolerance_ppm)
+            owners = _clip_held(trees, siblings, row, low, found, tolerance_ppm, is_critical)
             start_ns, end_ns = siblings.window_start_ns[row], siblings.window_end_ns[row]
             if start_ns >= end_ns:
                 continue
@@ -150,7 +151,6 @@ def _place_trees(trees: _Trees, siblings: Siblings, tolerance_ppm: int, is_criti
 
 @kernel
 def _place_root(trees: _Trees, siblings: Siblings, root: int) -> None:
-    trees.tree[root] = root
     siblings.keys[1, root] = siblings.keys[2, root]
     siblings.keys[3, root] = -trees.start_ns[root]
     siblings.window_start_ns[root] = trees.start_ns[root]
@@ -158,38 +158,35 @@ def _place_root(trees: _Trees, siblings: Siblings, root: int) -> None:
 
 
 @kernel
-def _append_children(trees: _Trees, row: int, found: int) -> int:
-    child = trees.first_child[row]
-    while child >= 0:
-        trees.order[found] = child
+def _append_held(trees: _Trees, row: int, found: int) -> int:
+    held = trees.first_held[row]
+    while held >= 0:
+        trees.order[found] = held
         found += 1
-        child = trees.next_sibling[child]
+        held = trees.next_held[held]
     return found
 
 
 @kernel
-def _clip_children(trees: _Trees, siblings: Siblings, parent: int, low: int, high: int, tolerance_ppm: int) -> int:
-    """Place the children `order[low:high]`; those that can own time come first, returns where they end."""
+def _clip_held(
+    trees: _Trees, siblings: Siblings, holder: int, low: int, high: int, tolerance_ppm: int, is_critical: bool
+) -> int:
+    """Place the rows `order[low:high]`; those that can own time come first, returns where they end."""
     owners = low
     for at in range(low, high):
         row = trees.order[at]
-        trees.tree[row] = trees.tree[parent]
-        trees.depth[row] = trees.depth[parent] + 1
-        if trees.shift_ns.shape[0]:
-            trees.shift_ns[row] += trees.shift_ns[parent]
-            trees.start_ns[row] += trees.shift_ns[row]
-            siblings.keys[2, row] += trees.shift_ns[row]
-        if _clip(siblings, parent, row, trees.start_ns[row], tolerance_ppm):
+        is_left = _clip(siblings, holder, row, trees.start_ns[row], tolerance_ppm)
+        if is_left and (is_critical or not trees.is_left_out[row]):
             trees.order[at], trees.order[owners] = trees.order[owners], row
             owners += 1
     return owners
 
 
 @kernel
-def _clip(siblings: Siblings, parent: int, row: int, raw_start_ns: int, tolerance_ppm: int) -> bool:
-    """Cut a row to its parent's clipped interval; returns whether anything is left of it."""
+def _clip(siblings: Siblings, holder: int, row: int, raw_start_ns: int, tolerance_ppm: int) -> bool:
+    """Cut a row to its holder's clipped interval; returns whether anything is left of it."""
     keys = siblings.keys
-    earliest_ns, latest_ns = -keys[3, parent], keys[1, parent]
+    earliest_ns, latest_ns = -keys[3, holder], keys[1, holder]
     start_ns = min(max(raw_start_ns, earliest_ns), latest_ns)
     end_ns = max(min(keys[2, row], latest_ns), start_ns)
     keys[0, row] = tolerated_end_ns(start_ns, end_ns, tolerance_ppm)
@@ -200,33 +197,34 @@ def _clip(siblings: Siblings, parent: int, row: int, raw_start_ns: int, toleranc
     return end_ns > start_ns
 
 
-def _result(given: CleanForest, siblings: Siblings, trees: _Trees, rule: Rule) -> Partition:
+def _result(given: CleanForest, siblings: Siblings, hung: Hung, order: Array, rule: Rule) -> Partition:
     placed = PlacedRows(
         key=given.key,
-        tree=trees.tree,
-        start_ns=trees.start_ns,
+        tree=hung.tree,
+        holder=hung.holder,
+        start_ns=hung.start_ns,
         end_ns=siblings.keys[2],
         clipped_start_ns=np.negative(siblings.keys[3], out=siblings.keys[3]),
         clipped_end_ns=siblings.keys[1],
         window_start_ns=siblings.window_start_ns,
         window_end_ns=siblings.window_end_ns,
-        shift_ns=trees.shift_ns,
+        shift_ns=hung.shift_ns,
     )
     columns = placed._asdict()
-    if not len(trees.shift_ns):
+    if not len(hung.shift_ns):
         columns["shift_ns"] = np.zeros(len(given.key), dtype=np.int64)
     return Partition(
         **columns,
         rule=rule,
         given_rows=given.given_rows,
         effective_parent=given.parent,
-        depth=trees.depth,
-        is_primary=trees.tree == given.root_row[given.key],
-        order=trees.order,
+        depth=hung.depth,
+        is_primary=hung.tree == given.root_row[given.key],
+        order=order,
         tiebreak=given.tiebreak,
         missing_parent_id=given.missing_parent_id,
         root_row=given.root_row,
-        root_start_ns=_of_root(trees.start_ns, given.root_row),
+        root_start_ns=_of_root(hung.start_ns, given.root_row),
         root_end_ns=_of_root(placed.end_ns, given.root_row),
         defects=count_defects(given, placed, siblings.unused_wait_count),
     )

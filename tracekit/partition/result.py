@@ -17,9 +17,10 @@ class Defects:
     orphan_ns : time of the primary root that `<missing>` nodes own.
     root_parent_missing : bool, no row was parentless and an orphan (or a cut cycle) had to be the primary
         root.
-    outside_count, outside_ns : rows with a duration that lie wholly outside their parent, and their
-        durations.
-    truncated_ns : time cut from rows that lie partly outside their parent, each row counted for itself.
+    outside_count, outside_ns : rows with a duration that lie wholly outside what holds them, and the time
+        that they last before the end of the root.
+    truncated_ns : time cut from rows that lie partly outside what holds them, before the end of the root;
+        where both were cut, only what the row reaches further.
     post_root_ns : how long after the end of the primary root its last blocking descendant ends.
     negative_duration_count : rows that ended before they started, taken as zero-length at their start.
     cycle_count : parent cycles that were cut.
@@ -60,15 +61,17 @@ class Partition:
     key : int64, as given.
     start_ns, end_ns : int64, cleaned and with clocks corrected, not clipped.
     effective_parent : int64, row of the parent in the tree, -1 for the root of a tree.
+    holder : int64, row whose time this one takes part in: the parent, or the nearest ancestor that ends after
+        a row that outlasts its parent; -1 for the root of a tree.
     tree : int64, row of the root of the tree that the row is in.
     depth : int32, 0 for a root.
     is_primary : bool, the row is in the tree of its key's primary root.
-    clipped_start_ns, clipped_end_ns : int64, the part inside the parent's clipped interval, else empty
+    clipped_start_ns, clipped_end_ns : int64, the part inside the holder's clipped interval, else empty
         (equal).
     window_start_ns, window_end_ns : int64, the part of the root's time that the row and those below it own,
-        else empty (equal). Inside the parent's window and disjoint from the siblings' windows.
+        else empty (equal). Inside the holder's window and disjoint from those of the other rows it holds.
     shift_ns : int64, what was added to both times to correct the clock.
-    order : int32, all rows, tree by tree and parents before children.
+    order : int32, all rows, tree by tree and holders before what they hold.
     tiebreak : uint64, as given; the absent id for a synthetic row.
 
     Columns, one value a key: `root_row` (-1 for a key without rows), `root_start_ns`, `root_end_ns` of the
@@ -81,6 +84,7 @@ class Partition:
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     effective_parent: NDArray[np.int64]
+    holder: NDArray[np.int64]
     tree: NDArray[np.int64]
     depth: NDArray[np.int32]
     is_primary: NDArray[np.bool_]

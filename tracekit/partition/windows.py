@@ -27,9 +27,9 @@ def owned_segments(partition: Partition) -> OwnedSegments:
     """The disjoint segments that cover the primary root of every key, each with the row that owns it."""
     is_open = partition.window_end_ns > partition.window_start_ns
     windowed = np.flatnonzero(is_open & partition.is_primary)
-    parent = partition.effective_parent[windowed]
+    parent = partition.holder[windowed]
     child = windowed[np.lexsort((partition.window_start_ns[windowed], parent))]
-    child = child[partition.effective_parent[child] >= 0]
+    child = child[partition.holder[child] >= 0]
     before = _gaps_before_children(partition, child)
     after = _tails_after_children(partition, windowed, child)
     row, start_ns, end_ns = (np.concatenate(parts) for parts in zip(before, after, strict=True))
@@ -44,7 +44,7 @@ _Segments = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 def _gaps_before_children(partition: Partition, child: NDArray[np.int64]) -> _Segments:
     """A parent's own time between each child and the one before it; children are by parent, then time."""
-    parent = partition.effective_parent[child]
+    parent = partition.holder[child]
     start_ns = partition.window_start_ns[parent]
     follows = parent[1:] == parent[:-1]
     start_ns[1:][follows] = partition.window_end_ns[child[:-1]][follows]
@@ -54,5 +54,5 @@ def _gaps_before_children(partition: Partition, child: NDArray[np.int64]) -> _Se
 def _tails_after_children(partition: Partition, windowed: NDArray[np.int64], child: NDArray[np.int64]) -> _Segments:
     """Each windowed row's own time after its last windowed child, all of it where there is none."""
     start_ns = partition.window_start_ns.copy()
-    np.maximum.at(start_ns, partition.effective_parent[child], partition.window_end_ns[child])
+    np.maximum.at(start_ns, partition.holder[child], partition.window_end_ns[child])
     return windowed, start_ns[windowed], partition.window_end_ns[windowed]

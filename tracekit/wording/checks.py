@@ -9,7 +9,7 @@ from tracekit.wording.numbers import duration_text, share_text
 MESSAGES = {
     "incomplete_units": "units have spans whose parent is missing",
     "orphan_ns": "belongs to spans whose parent is missing",
-    "outside_ns": "lies outside the parent span and was cut off",
+    "outside_ns": "lies outside the time of the parent span and was cut off",
     "post_root_ns": "is how long spans went on after their root had ended",
     "unattributed_ns": "is explained by no span or attribute",
     "conflicting_units": "units report values that cannot be (impossible, or against each other), not used",
@@ -22,7 +22,9 @@ MESSAGES = {
     "dropped_attributes": "spans lost attributes at their sender",
     "dropped_events": "spans lost events at their sender",
     "dropped_links": "spans lost links at their sender",
-    "implausible_times": "spans start a day after their arrival or ended decades before it",
+    "implausible_times": "spans start or end a day after their arrival, or decades before it",
+    "implausible_units": "units have spans with times that cannot be (another clock, or longer than a day): no answer "
+    "counts them",
     "spans_without_unit": "spans belong to no request and no training step",
     "missing_parents": "spans name a parent that did not arrive",
     "rootless_traces": "traces have no root span",

@@ -20,6 +20,6 @@ def self_ns(
         end_ns = np.minimum(end_ns, cut_end_ns[partition.key])
     window_ns = np.maximum(end_ns - start_ns, 0)
     exclusive_ns = window_ns.copy()
-    child = np.flatnonzero(partition.effective_parent >= 0)
-    np.subtract.at(exclusive_ns, partition.effective_parent[child], window_ns[child])
+    child = np.flatnonzero(partition.holder >= 0)
+    np.subtract.at(exclusive_ns, partition.holder[child], window_ns[child])
     return exclusive_ns

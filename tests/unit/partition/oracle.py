@@ -26,9 +26,17 @@ class Row:
 
 @dataclass
 class Tree:
-    """A root and what is below it: clipped intervals, the painted owner of each instant, children by row."""
+    """A root and what is below it: clipped intervals, the painted owner of each instant, and where rows hang:
+    who holds each, which ancestor it came by, before when it owns nothing, what it waits for, what is left out.
+    """
 
     root: int
+    rule: str = "critical"
+    holder: dict[int, int] = field(default_factory=dict)
+    came_by: dict[int, int] = field(default_factory=dict)
+    held_until: dict[int, int] = field(default_factory=dict)
+    waits_for: dict[int, int] = field(default_factory=dict)
+    left_out: set[int] = field(default_factory=set)
     clipped: dict[int, tuple[int, int]] = field(default_factory=dict)
     owner: dict[int, int] = field(default_factory=dict)
 
@@ -74,8 +82,11 @@ def solve(given: list[Row], rule: str, tolerance: Fraction) -> Answer:
     missing_ids = adopt_orphans(rows, parent, root, counts)
     trees = {}
     for top in [row for row in range(len(rows)) if parent[row] == -1]:
-        trees[top] = Tree(top)
-        paint(trees[top], top, (rows[top].start, rows[top].end), rows, parent, rule, tolerance)
+        trees[top] = Tree(top, rule)
+        hang(trees[top], top, rows, parent, tolerance, len(given))
+        settle_overlaps(trees[top], rows, tolerance)
+        trees[top].owner = dict.fromkeys(range(*trees[top].clipped[top]), top)
+        paint(trees[top], top, rows, tolerance)
     count_cuts(trees[root], rows, len(given), counts)
     return Answer(rows, parent, root, trees, missing_ids, counts)
 
@@ -120,71 +131,126 @@ def adopt_orphans(rows: list[Row], parent: list[int], root: int, counts: dict[st
     return missing_ids
 
 
-def paint(
-    tree: Tree,
-    row: int,
-    clipped: tuple[int, int],
-    rows: list[Row],
-    parent: list[int],
-    rule: str,
-    tolerance: Fraction,
-) -> None:
-    """Paint a row over the instants it was handed (all of a root's), then let its children paint over it."""
-    tree.clipped[row] = clipped
-    if row == tree.root:
-        tree.owner = dict.fromkeys(range(*clipped), row)
-    children = [child for child in range(len(rows)) if parent[child] == row]
-    inside = {child: (max(rows[child].start, clipped[0]), min(rows[child].end, clipped[1])) for child in children}
-    able = {child: interval for child, interval in inside.items() if interval[0] < interval[1]}
-    handed = [instant for instant, owner in tree.owner.items() if owner == row]
-    for instant in handed:
-        child = owner_at(instant, able, rows, rule, tolerance)
-        if child is not None:
-            tree.owner[instant] = child
-    for child in children:
-        paint(tree, child, able.get(child, (clipped[0], clipped[0])), rows, parent, rule, tolerance)
+def tolerated(interval: tuple[int, int], tolerance: Fraction) -> int:
+    """When a row counts as finished."""
+    return interval[1] - floor(tolerance * (interval[1] - interval[0]))
+
+
+def hang(tree: Tree, row: int, rows: list[Row], parent: list[int], tolerance: Fraction, given: int) -> None:
+    """Find who holds a row, and cut it to that; then all below it."""
+    start, end = rows[row].start, rows[row].end
+    tree.clipped[row] = (start, end)
+    if row != tree.root:
+        tree.holder[row] = holder_of(tree, row, rows, parent, tolerance)
+        low, high = tree.clipped[tree.holder[row]]
+        begin = min(max(start, low), high)
+        tree.clipped[row] = (begin, max(min(end, high), begin))
+        is_inside = start < min(end, rows[tree.root].end)
+        if is_inside and tolerated((start, end), tolerance) > rows[tree.root].end and row < given:
+            tree.left_out.add(row)
+    for child in range(len(rows)):
+        if parent[child] == row:
+            hang(tree, child, rows, parent, tolerance, given)
+
+
+def holder_of(tree: Tree, row: int, rows: list[Row], parent: list[int], tolerance: Fraction) -> int:
+    """The parent, what holds that, and so on: the first that lasts until the row's part inside the root is done."""
+    start, end = rows[row].start, min(rows[row].end, rows[tree.root].end)
+    if start >= end:
+        return parent[row]
+    at = parent[row]
+    while at != tree.root and not (
+        tree.clipped[at][1] >= tolerated((start, end), tolerance) and tree.clipped[at][0] < rows[row].end
+    ):
+        tree.came_by[row] = at
+        at = tree.holder[at]
+    return at
+
+
+def settle_overlaps(tree: Tree, rows: list[Row], tolerance: Fraction) -> None:
+    """Two rules differ on time that a row shares with the row it came by."""
+    holding = set(tree.holder.values())
+    for row in tree.clipped:
+        named = rows[row].waits_for
+        tree.waits_for[row] = named
+        passed = tree.came_by.get(row)
+        if passed is None:
+            continue
+        if not tree.clipped[row][0] < tree.clipped[passed][1] < tolerated(tree.clipped[row], tolerance):
+            continue
+        is_known = passed not in holding and row in holding
+        if is_known != (tree.rule == "critical"):
+            tree.held_until[row] = tree.clipped[passed][1]
+        elif named < 0 and tree.clipped[passed][0] < tree.clipped[row][0]:
+            tree.waits_for[row] = passed
+
+
+def paint(tree: Tree, row: int, rows: list[Row], tolerance: Fraction) -> None:
+    """Let the rows that a row holds paint over the instants it was handed (all of a root's)."""
+    held = [other for other in tree.holder if tree.holder[other] == row]
+    is_able = {other: tree.rule == "critical" or other not in tree.left_out for other in held}
+    able = {
+        other: tree.clipped[other]
+        for other in held
+        if is_able[other] and tree.clipped[other][0] < tree.clipped[other][1]
+    }
+    for instant in [instant for instant, owner in tree.owner.items() if owner == row]:
+        owner = owner_at(instant, able, tree, rows, tolerance)
+        if owner is not None:
+            tree.owner[instant] = owner
+    for other in held:
+        paint(tree, other, rows, tolerance)
 
 
 def owner_at(
-    instant: int, able: dict[int, tuple[int, int]], rows: list[Row], rule: str, tolerance: Fraction
+    instant: int, able: dict[int, tuple[int, int]], tree: Tree, rows: list[Row], tolerance: Fraction
 ) -> int | None:
-    """The child that owns an instant of its parent."""
+    """The row that owns an instant of what holds it."""
 
-    def finish(child: int) -> tuple[int, int, int, int]:
-        return able[child][1], rows[child].end, -able[child][0], rows[child].tiebreak
+    def finish(row: int) -> tuple[int, int, int, int]:
+        return able[row][1], rows[row].end, -able[row][0], rows[row].tiebreak
 
-    if rule == "active_last":
-        is_open = [child for child, (start, end) in able.items() if start <= instant < end]
+    def begin(row: int) -> int:
+        return max(able[row][0], tree.held_until.get(row, able[row][0]))
+
+    if tree.rule == "active_last":
+        is_open = [row for row in able if begin_late(row, able, tree, finish, begin) <= instant < able[row][1]]
         return max(is_open, key=finish, default=None)
-    child = max(able, key=finish, default=None)
-    while child is not None and instant < able[child][0]:
-        child = before(child, able, rows, tolerance, finish)
-    return child if child is not None and instant < able[child][1] else None
+    row = max(able, key=finish, default=None)
+    while row is not None and instant < begin(row):
+        row = before(row, able, tree, tolerance, finish, begin(row))
+    return row if row is not None and instant < able[row][1] else None
+
+
+def begin_late(row: int, able: dict[int, tuple[int, int]], tree: Tree, finish: object, begin: object) -> int:
+    """A childless row that spans the last of those with known work owns only what comes after it."""
+    known = max((other for other in able if other in tree.holder.values()), key=finish, default=row)
+    spans = finish(row) > finish(known) and able[row][0] <= able[known][0]
+    return max(begin(row), able[known][1]) if spans else begin(row)
 
 
 def before(
-    child: int, able: dict[int, tuple[int, int]], rows: list[Row], tolerance: Fraction, finish: object
+    row: int, able: dict[int, tuple[int, int]], tree: Tree, tolerance: Fraction, finish: object, begin: int
 ) -> int | None:
-    """The sibling that a child started after: the one it names, else the last to have finished by then."""
-
-    def tolerated(other: int) -> int:
-        start, end = able[other]
-        return end - floor(tolerance * (end - start))
-
-    named = rows[child].waits_for
-    if named in able and able[named][0] < able[child][0]:
+    """The sibling that a row started after: the one it names, else the last to have finished by then."""
+    named = tree.waits_for[row]
+    if named in able and able[named][0] < able[row][0]:
         return named
-    done = [other for other in able if tolerated(other) <= able[child][0]]
-    return max(done, key=lambda other: (tolerated(other), *finish(other)), default=None)
+    done = [other for other in able if tolerated(able[other], tolerance) <= begin]
+    return max(done, key=lambda other: (tolerated(able[other], tolerance), *finish(other)), default=None)
 
 
 def count_cuts(tree: Tree, rows: list[Row], given: int, counts: dict[str, int]) -> None:
     """What clipping took from the rows of the primary tree, and what hangs under synthetic rows."""
     in_tree = [row for row in tree.clipped if row < given]
-    kept = {row: tree.clipped[row][1] - tree.clipped[row][0] for row in in_tree}
-    durations = {row: rows[row].end - rows[row].start for row in in_tree}
-    outside = [row for row in in_tree if kept[row] == 0 < durations[row]]
+    last = rows[tree.root].end
+    inside = {row: (rows[row].start, min(rows[row].end, last)) for row in in_tree}
+    kept = {row for row in in_tree if tree.clipped[row][0] < tree.clipped[row][1]}
+    outside = [row for row in in_tree if row not in kept and inside[row][0] < inside[row][1]]
     counts["outside_count"] = len(outside)
-    counts["outside_ns"] = sum(durations[row] for row in outside)
-    counts["truncated_ns"] = sum(durations[row] - kept[row] for row in in_tree if kept[row] > 0)
-    counts["post_root_ns"] = max(rows[row].end for row in in_tree) - rows[tree.root].end
+    counts["outside_ns"] = sum(inside[row][1] - inside[row][0] for row in outside)
+    counts["truncated_ns"] = sum(
+        sum(not rows[tree.holder[row]].start <= at < rows[tree.holder[row]].end for at in range(*inside[row]))
+        for row in kept - {tree.root}
+    )
+    counts["post_root_ns"] = max(rows[row].end for row in in_tree) - last

@@ -15,7 +15,8 @@ from tests.unit.partition.traces import dirty_traces, forest_of, random_trace
 from tracekit.partition import Forest, Partition, owned_segments, partition
 
 RULES = pytest.mark.parametrize(
-    ("rule", "tolerance"), [("critical", 0.05), ("critical", 0.0), ("critical", 0.3), ("active_last", 0.0)]
+    ("rule", "tolerance"),
+    [("critical", 0.05), ("critical", 0.0), ("critical", 0.3), ("active_last", 0.0), ("active_last", 0.3)],
 )
 
 

@@ -77,21 +77,107 @@ def test_a_child_may_end_after_its_parent() -> None:
     """langfuse/langfuse#7892: a response streams on after the root ended; the rest is counted, not lost."""
     rows = [("request", None, 0, 100), ("stream", "request", 40, 160)]
     assert own(*rows) == {"request": 40, "stream": 60}
-    assert defects(named_forest(*rows)) == {"truncated_ns": 60, "post_root_ns": 60}
+    assert defects(named_forest(*rows)) == {"post_root_ns": 60}
 
 
-def test_a_child_outside_its_parent_owns_nothing_and_is_counted() -> None:
-    """With everything below it, since nothing of it lies in the time that is explained."""
+def test_a_child_after_the_root_owns_nothing_and_is_counted() -> None:
+    """With everything below it, since nothing of it lies in the time that is explained: nothing was cut there."""
     rows = [("root", None, 0, 30), ("late", "root", 40, 80), ("below", "late", 50, 60)]
     assert own(*rows) == {"root": 30}
-    assert defects(named_forest(*rows)) == {"outside_count": 2, "outside_ns": 50, "post_root_ns": 50}
+    assert defects(named_forest(*rows)) == {"post_root_ns": 50}
+
+
+def test_a_child_before_its_parent_owns_nothing_and_is_counted() -> None:
+    """A call cannot begin before its caller: one of the two clocks is wrong."""
+    rows = [("root", None, 10, 30), ("early", "root", 2, 8), ("half", "root", 6, 14)]
+    assert own(*rows) == {"half": 4, "root": 16}
+    assert defects(named_forest(*rows)) == {"outside_count": 1, "outside_ns": 6, "truncated_ns": 4}
+
+
+BACKGROUND = [
+    ("root", None, 0, 100),
+    ("handler", "root", 10, 50),
+    ("query", "handler", 12, 48),
+    ("bg", "handler", 20, 90),
+]
+
+
+def test_what_outlives_its_parent_hangs_at_the_ancestor_that_outlives_it() -> None:
+    """It did not hold its parent: that keeps its time, and what follows is its own; nothing is cut."""
+    assert own(*BACKGROUND) == {"root": 20, "handler": 4, "query": 36, "bg": 40}
+    assert own(*BACKGROUND, rule="active_last") == {"root": 20, "handler": 2, "query": 8, "bg": 70}
+    assert defects(named_forest(*BACKGROUND)) == {}
+
+
+def test_other_tools_cut_what_outlives_its_parent() -> None:
+    result = partition(named_forest(*BACKGROUND), outlasting="cut")
+    assert self_ns(result).tolist() == [60, 10, 0, 30]
+
+
+def test_work_wholly_after_its_parent_hangs_higher() -> None:
+    """A handler that returns a stream: the work inside the request is the request's."""
+    rows = [
+        ("root", None, 0, 100),
+        ("handler", "root", 0, 10),
+        ("stream", "handler", 12, 95),
+        ("model", "stream", 20, 90),
+    ]
+    assert own(*rows) == {"root": 7, "handler": 10, "stream": 13, "model": 70}
+    assert defects(named_forest(*rows)) == {}
+
+
+def test_a_server_outlives_its_client_without_doubt() -> None:
+    """A client whose span ends at the headers did nothing but wait for its server, under either rule."""
+    rows = [("root", None, 0, 100), ("post", "root", 0, 50), ("serve", "post", 5, 98)]
+    kinds = {"post": "client", "serve": "server"}
+    for rule in ("critical", "active_last"):
+        result = partition(named_forest(*rows, kinds=kinds), rule=rule)
+        assert self_ns(result).tolist() == [2, 5, 93]
+
+
+def test_a_childless_parent_yields_to_known_work_that_outlives_it() -> None:
+    """What it did itself is unknown, what the other did is not; the other rule says the opposite."""
+    rows = [
+        ("root", None, 0, 100),
+        ("handler", "root", 0, 50),
+        ("agent", "handler", 10, 90),
+        ("model", "agent", 20, 80),
+    ]
+    assert own(*rows) == {"root": 10, "handler": 10, "agent": 20, "model": 60}
+    assert own(*rows, rule="active_last") == {"root": 10, "handler": 50, "agent": 10, "model": 30}
+
+
+def test_what_outlives_the_root_may_not_have_held_it() -> None:
+    """Two rules that agree because both cut alike would be no certainty: only one gives it time."""
+    rows = [("root", None, 0, 100), ("bg", "root", 40, 160)]
+    assert own(*rows) == {"root": 40, "bg": 60}
+    assert own(*rows, rule="active_last") == {"root": 100}
+
+
+def test_a_childless_sibling_that_spans_known_work_is_ambiguous() -> None:
+    rows = [("root", None, 0, 100), ("idle", "root", 0, 90), ("call", "root", 5, 80), ("model", "call", 10, 75)]
+    assert own(*rows) == {"root": 10, "idle": 90}
+    assert own(*rows, rule="active_last") == {"root": 15, "idle": 10, "call": 10, "model": 65}
+
+
+def test_a_deep_chain_that_all_outlive_hangs_at_the_root_in_good_time() -> None:
+    """Ten thousand leaves below ten thousand levels, each of which ends before the leaves do."""
+    levels, leaves = 10_000, 10_000
+    parent = [-1, *range(levels), *[levels] * leaves]
+    end_ns = [10**9, *(10**8 - at for at in range(levels)), *[10**9 - 1] * leaves]
+    forest = Forest.from_columns(
+        key=[0] * len(parent), parent=parent, start_ns=[0] * len(parent), end_ns=end_ns, tiebreak=range(len(parent))
+    )
+    result = partition(forest, overlap_tolerance=0.0)
+    assert (result.holder[-leaves:] == 0).all()
+    assert self_ns(result).sum() == 10**9
 
 
 def test_a_child_that_contains_its_parent_is_cut_on_both_sides() -> None:
     """The parent waited for it all the time; what sticks out is counted."""
     rows = [("root", None, 10, 30), ("child", "root", 5, 35)]
     assert own(*rows) == {"child": 20}
-    assert defects(named_forest(*rows)) == {"truncated_ns": 10, "post_root_ns": 5}
+    assert defects(named_forest(*rows)) == {"truncated_ns": 5, "post_root_ns": 5}
 
 
 def test_zero_length_children_own_nothing_and_hide_nobody() -> None:
@@ -170,11 +256,7 @@ def test_cycles_are_cut_above_their_earliest_row() -> None:
 
 
 def test_a_row_that_ends_before_it_starts_is_zero_length_and_counted() -> None:
-    """Its children have no time to be in, so they are outside."""
+    """Its children outlast it, so they hang higher."""
     rows = [("root", None, 0, 50), ("bad", "root", 30, 20), ("child", "bad", 20, 30)]
-    assert own(*rows) == {"root": 50}
-    assert defects(named_forest(*rows)) == {
-        "negative_duration_count": 1,
-        "outside_count": 1,
-        "outside_ns": 10,
-    }
+    assert own(*rows) == {"root": 40, "child": 10}
+    assert defects(named_forest(*rows)) == {"negative_duration_count": 1}

@@ -75,8 +75,8 @@ def forest_of(traces: list[list[Row]]) -> Forest:
 def named_forest(*rows: tuple, links: dict[str, str] | None = None, kinds: dict[str, str] | None = None) -> Forest:
     """A trace of rows `(name, parent name or None, start, end)`; a parent that no row has is an absent one.
 
-    Names in their order break ties. `links` names what a row waited for. `kinds` marks producers and
-    consumers; a consumer below a producer does not block it.
+    Names in their order break ties. `links` names what a row waited for. `kinds` marks clients,
+    servers, producers and consumers; a consumer below a producer does not block it.
     """
     names = [row[0] for row in rows]
     kinds, links = kinds or {}, links or {}
@@ -92,4 +92,6 @@ def named_forest(*rows: tuple, links: dict[str, str] | None = None, kinds: dict[
         tiebreak=[sorted(names).index(name) for name in names],
         blocking=[not is_detached for is_detached in detached],
         waits_for=[names.index(links[name]) if name in links else -1 for name in names],
+        is_client=[kinds.get(name) == "client" for name in names],
+        is_server=[kinds.get(name) == "server" for name in names],
     )

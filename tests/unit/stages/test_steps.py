@@ -280,7 +280,7 @@ def test_of_several_step_spans_of_a_rank_the_earliest_is_the_unit(database: Data
     store(database, [step(0, 0, 100), replace(step(0, 200, 300), id=7), span(1, 0, 210, 220, "forward")])
     [unit] = steps(database)
     assert (unit["start_ns"], unit["end_ns"], unit["flags"]) == (0, 100, "several_step_spans")
-    assert (unit["outside_count"], unit["outside_ns"]) == (1, 10)
+    assert (unit["outside_count"], unit["post_root_ns"]) == (0, 120)
 
 
 def test_background_work_of_the_host_does_not_hold_up_a_step(database: Database) -> None:

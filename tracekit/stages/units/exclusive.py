@@ -54,7 +54,7 @@ def exclusive(partition: Partition, parts: Parts, cut_ns: NDArray[np.int64]) -> 
     )
     _account(
         partition.key,
-        partition.effective_parent,
+        partition.holder,
         partition.is_primary,
         partition.window_start_ns,
         partition.window_end_ns,

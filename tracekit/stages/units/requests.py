@@ -208,7 +208,7 @@ def _unit_rows(batch: TraceBatch, partition: Partition, facts: pl.DataFrame) -> 
         orphan_count=pl.Series(defects.orphan_count),
         orphan_ns=pl.Series(defects.orphan_ns),
         outside_count=pl.Series(defects.outside_count),
-        outside_ns=pl.Series(defects.outside_ns),
+        outside_ns=pl.Series(defects.outside_ns + defects.truncated_ns),
         post_root_ns=pl.Series(defects.post_root_ns),
         shift_ns=pl.Series(defects.shift_ns),
         conflict_count=pl.col("conflicts").str.count_matches(",", literal=True).add(1).fill_null(0),

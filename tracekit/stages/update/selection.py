@@ -7,6 +7,8 @@ import duckdb
 from tracekit import queries
 
 _NOTHING_BUILT = -1
+_DAY_NS = 86_400_000_000_000
+_PLAUSIBLE = {"past_tolerance_ns": 20 * 365 * _DAY_NS, "future_tolerance_ns": _DAY_NS, "longest_ns": _DAY_NS}
 
 
 def make(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int) -> None:
@@ -37,6 +39,7 @@ def _plan(cursor: duckdb.DuckDBPyConnection, batch_spans: int) -> None:
     make(cursor, "first_token_events")
     make(cursor, "error_events")
     make(cursor, "wait_links")
+    make(cursor, "implausible_traces", **_PLAUSIBLE)
     make(cursor, "request_batches", batch_spans=batch_spans)
     make(cursor, "training_spans")
     make(cursor, "step_members")

@@ -20,11 +20,17 @@ class SpanRange:
     last_ns: int
 
 
-def add_requests(cursor: duckdb.DuckDBPyConnection, frames: RequestFrames, *, spans: SpanRange) -> int:
-    """Store requests whose spans start in a range of time; returns their number."""
+def add_requests(
+    cursor: duckdb.DuckDBPyConnection, frames: RequestFrames, *, spans: SpanRange, implausible_traces: pl.DataFrame
+) -> int:
+    """Store requests whose spans start in a range of time; returns their number.
+
+    `implausible_traces`: `trace_id` of traces whose requests no answer may stand on.
+    """
     first_unit_id = next_unit_id(cursor)
     where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}
-    insert(cursor, "add_requests", {"new_units": frames.units}, where)
+    tables = {"new_units": frames.units, "implausible_traces": implausible_traces}
+    insert(cursor, "add_requests", tables, where)
     insert(cursor, "add_unit_stages", {"new_stages": frames.stages}, {"first_unit_id": first_unit_id})
     return frames.units.height
 

@@ -87,10 +87,11 @@ def _replaced_by(old_units: pl.DataFrame, kind: str | None, batch_no: int | None
 
 def _store_requests(cursor: duckdb.DuckDBPyConnection, storer: UnitStorer, old_units: pl.DataFrame) -> None:
     """Read one batch of traces after the other; they are built and stored beside."""
+    implausible = cursor.sql("SELECT trace_id::VARCHAR AS trace_id FROM implausible_traces").pl()
     for batch_no, first_ns, last_ns in batch_ranges(cursor, "request_ranges"):
         select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
         build = partial(build_requests, read_traces(cursor))
-        add = partial(add_requests, spans=SpanRange(first_ns, last_ns))
+        add = partial(add_requests, spans=SpanRange(first_ns, last_ns), implausible_traces=implausible)
         storer.store("request", build, add, _replaced_by(old_units, "request", batch_no))
 
 
