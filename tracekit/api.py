@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tracekit.analysis import (
+        CompareAnswer,
         FailuresAnswer,
         GoodputAnswer,
+        Mode,
         QualityAnswer,
+        RequestFailures,
+        RequestGoodput,
+        SloSet,
         StragglersAnswer,
         TailAnswer,
         WhatIfAnswer,
@@ -145,7 +150,7 @@ class Store:
         *,
         quantile: float | None = None,
         where: str | None = None,
-        baseline: str = "body",
+        baseline: str = "auto",
         outcome: str = OUTCOMES[0],
     ) -> TailAnswer:
         """Which stage made the slow ones slow; see `tracekit.analysis.tail`.
@@ -181,6 +186,60 @@ class Store:
         answer: WhatIfAnswer = self.ask("whatif", change, job=job)
         return answer
 
+    def request_goodput(
+        self,
+        slo: str | SloSet,
+        *,
+        where: str | None = None,
+        mode: Mode = "tracekit",
+        objective: float | None = None,
+    ) -> RequestGoodput:
+        """How much of what clients asked for was good; see `tracekit.analysis.request_goodput`.
+
+        >>> answer = store.request_goodput("ttft=2s,e2e=10s")
+        >>> answer.attempted == answer.good + sum(answer.buckets.values())
+        True
+        """
+        # Plain values reach a server too.
+        goal = slo if isinstance(slo, str) else slo.as_dict()
+        answer: RequestGoodput = self.ask("request_goodput", goal, where=where, mode=mode, objective=objective)
+        return answer
+
+    def request_failures(self, *, where: str | None = None) -> RequestFailures:
+        """Which requests failed and what failed first; see `tracekit.analysis.request_failures`.
+
+        >>> answer = store.request_failures()
+        >>> answer.failed, answer.invalid, answer.aborted
+        (0, 5, 16)
+        """
+        answer: RequestFailures = self.ask("request_failures", where=where)
+        return answer
+
+    def compare(
+        self,
+        before: str | None,
+        after: str | None,
+        *,
+        other: Store | None = None,
+        slo: str | SloSet | None = None,
+        where: str | None = None,
+    ) -> CompareAnswer:
+        """What changed between two groups of requests; see `tracekit.analysis.compare`.
+
+        `other` is the store that holds `before`, where it is not this one; then no server may hold either.
+
+        >>> store.compare("attributes['scenario'] = 'steady'", "attributes['scenario'] = 'overload'").verdict
+        'too_few_blocks'
+        """
+        goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
+        options: dict[str, Any] = {"slo": goal, "where": where}
+        if other is not None:
+            from tracekit import analysis
+
+            return analysis.compare(self.database, before, after, other=other.database, **options)
+        answer: CompareAnswer = self.ask("compare", before, after, **options)
+        return answer
+
     def goodput(
         self,
         *,
@@ -189,6 +248,10 @@ class Store:
         flops_per_token: float | None = None,
         device: str | None = None,
         precision: str = "bf16",
+        slo: str | SloSet | None = None,
+        where: str | None = None,
+        mode: Mode = "tracekit",
+        objective: float | None = None,
     ) -> GoodputAnswer:
         """Where paid accelerator time went; see `tracekit.analysis.goodput`.
 
@@ -199,16 +262,21 @@ class Store:
         True
         """
         usage = {"flops_per_token": flops_per_token, "device": device, "precision": precision}
-        answer: GoodputAnswer = self.ask("goodput", job=job, price=price, **usage)
+        # Plain values reach a server too.
+        goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
+        serving = {"slo": goal, "where": where, "mode": mode, "objective": objective}
+        answer: GoodputAnswer = self.ask("goodput", job=job, price=price, **usage, **serving)
         return answer
 
-    def failures(self, *, job: str | None = None, price: float | None = None) -> FailuresAnswer:
+    def failures(
+        self, *, job: str | None = None, price: float | None = None, where: str | None = None
+    ) -> FailuresAnswer:
         """What failed first, and who only followed; see `tracekit.analysis.failures`.
 
         >>> store.failures().training.incidents["ranks"].to_list()
         [[3]]
         """
-        answer: FailuresAnswer = self.ask("failures", job=job, price=price)
+        answer: FailuresAnswer = self.ask("failures", job=job, price=price, where=where)
         return answer
 
     def quality(self) -> QualityAnswer:

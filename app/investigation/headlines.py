@@ -92,7 +92,7 @@ def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
 def _tail_headline(file: StoreFile, metric: str, *, count: int) -> None:
     # The slowest hundredth of a few units is one or two of them: a tenth says more.
     quantile = "0.99" if count >= _UNITS_FOR_P99 else "0.9"
-    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="body")
+    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="auto")
     answer_state(answer)
     st.page_link(
         TAIL_PAGE,

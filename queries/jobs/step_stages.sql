@@ -1,6 +1,6 @@
--- Where the time of each rank's part of each step of a job went.
+-- Where the time of each rank's part of each step of a job went; of steps that name no job, too: whose they are is
+-- known by their spans.
 --
--- Reads job_resources.
 -- Parameters:
 --   $job: the job.
 -- Columns:
@@ -13,5 +13,5 @@ SELECT
     sum(unit_stages.self_ns)::BIGINT AS self_ns
 FROM base.units
 INNER JOIN base.unit_stages USING (unit_id)
-WHERE units.kind = 'step' AND coalesce(units.job_id, '') = $job
+WHERE units.kind = 'step' AND (units.job_id IS NULL OR units.job_id = $job)
 GROUP BY units.root_span_id, unit_stages.stage

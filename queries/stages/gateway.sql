@@ -7,6 +7,9 @@
 -- left to other mappings, and so are HTTP server spans that serve no such path: an application that
 -- calls a model is no gateway.
 --
+-- A server of such a path that somebody calls and that shows no step, call or engine is the model's
+-- server: its own time is a stage of its own, `service:name`, as for any service.
+--
 -- The own time of a GenAI client span, or of a client span below it, that waits for one remote
 -- span: before that span it is the way to the engine, after it the stream back. Without any span
 -- below, the whole call is the provider's. With several remote spans what lies between them is
@@ -16,7 +19,7 @@
 -- Columns:
 --   span_row: the span.
 --   part: 0, the span itself; from 1, an operation inside it.
---   stage: stage code.
+--   stage: stage code, or `service:name` of a model's server.
 --   operation: name of the span; `edge:caller->callee` for the way to the engine.
 --   start_ns, end_ns: interval of a part, nanoseconds since the epoch; NULL is the edge of the
 --     span.
@@ -27,8 +30,8 @@
 --     with its span; of several that run in parallel (choices) no last token is known.
 --   input_tokens, output_tokens: counts.
 --   model: name of the model.
---   outcome: what the call itself says, by its status and by why it finished; NULL where it says
---     nothing.
+--   outcome: what the call itself says, by its status and by why it finished; unknown for a stream
+--     that tells of no end and counts no tokens: it was cut, or left; NULL where it says nothing.
 WITH
 flagged AS (
     SELECT
@@ -39,6 +42,7 @@ flagged AS (
         name,
         kind,
         service_name,
+        resource_id,
         kind = 3 AND coalesce(
             attributes['gen_ai.operation.name'],
             attributes['gen_ai.request.model'],
@@ -51,7 +55,13 @@ flagged AS (
             NOT IN ('execute_tool', 'invoke_agent', 'create_agent'),
             TRUE
         )
-        OR coalesce(attributes['openinference.span.kind']::VARCHAR = 'LLM', FALSE) AS is_call,
+        OR coalesce(attributes['openinference.span.kind']::VARCHAR IN ('LLM', 'EMBEDDING'), FALSE)
+        OR coalesce(
+            kind IN (0, 1)
+            AND attributes['gen_ai.operation.name']::VARCHAR
+            IN ('chat', 'text_completion', 'generate_content', 'embeddings'),
+            FALSE
+        ) AS is_call,
         kind = 2 AND coalesce(
             attributes['http.request.method'],
             attributes['http.method'],
@@ -116,7 +126,7 @@ calls AS (
     UNION ALL
     SELECT * FROM transports
 ),
-reached AS (
+reached AS MATERIALIZED (
     SELECT
         calls.*,
         coalesce(batch_calls.remote_count, 0) AS remote_count,
@@ -134,11 +144,54 @@ servers AS (
     WHERE name != 'llm_request' AND NOT is_call
         AND (serves_model OR name = 'Received Proxy Server Request')
 ),
+-- Servers that call nobody: what they spend is their own.
+model_servers AS (
+    SELECT servers.*
+    FROM servers
+    ANTI JOIN in_model_traces AS other
+        ON other.trace_no = servers.trace_no
+        AND other.span_row != servers.span_row
+        AND (other.resource_id = servers.resource_id OR other.parent_span_id = servers.span_id)
+    WHERE servers.parent_span_id IS NOT NULL
+),
 gateway_steps AS (
     SELECT span_row, name, step_stage AS stage
     FROM in_model_traces
     WHERE step_stage IS NOT NULL AND NOT is_call AND NOT is_http_server
         AND NOT EXISTS (FROM transports WHERE transports.span_row = in_model_traces.span_row)
+),
+-- The handler of an application of FastAPI is open while a call runs that hangs below its
+-- dependencies: that time is the call's.
+handled AS (
+    SELECT
+        handler.span_row,
+        handler.service_name,
+        handler.name,
+        row_number() OVER (PARTITION BY handler.span_row ORDER BY call.start_ns, call.span_id) AS part,
+        CASE
+            WHEN call.status_code = 2 AND lead(call.span_row) OVER (
+                PARTITION BY handler.span_row ORDER BY call.start_ns, call.span_id
+            ) IS NOT NULL THEN 'retry'
+            ELSE 'upstream'
+        END AS stage,
+        call.name AS operation,
+        call.start_ns,
+        call.end_ns,
+        call.span_row AS placed_by
+    FROM reached
+    INNER JOIN batch_spans AS call USING (span_row)
+    INNER JOIN batch_spans AS handler
+        ON handler.trace_no = call.trace_no
+        AND handler.resource_id = call.resource_id
+        AND handler.name = 'fastapi.endpoint'
+    INNER JOIN batch_spans AS dependencies
+        ON dependencies.trace_no = call.trace_no
+        AND dependencies.span_id = call.parent_span_id
+        AND dependencies.parent_span_id = handler.parent_span_id
+        AND dependencies.name = 'fastapi.dependencies'
+    WHERE reached.remote_count + reached.local_count = 0
+        AND call.start_ns < handler.end_ns
+        AND call.end_ns > handler.start_ns
 ),
 facing AS (
     SELECT span_row, is_call FROM in_model_traces WHERE is_call
@@ -161,6 +214,12 @@ told AS (
         coalesce(
             TRY_CAST(batch_spans.attributes['gen_ai.request.choice.count'] AS BIGINT), 1
         ) AS choice_count,
+        coalesce(
+            TRY_CAST(batch_spans.attributes['gen_ai.request.stream'] AS BOOLEAN),
+            TRY_CAST(batch_spans.attributes['gen_ai.is_streaming'] AS BOOLEAN),
+            TRY_CAST(batch_spans.attributes['llm.is_streaming'] AS BOOLEAN),
+            FALSE
+        ) AS is_streaming,
         TRY_CAST(
             coalesce(
                 batch_spans.attributes['gen_ai.usage.input_tokens'],
@@ -219,6 +278,7 @@ facts AS (
             WHEN said_outcome != 'ok' THEN said_outcome
             WHEN regexp_matches(finish_reasons, 'error') THEN 'failed'
             WHEN finish_reasons IS NOT NULL OR output_tokens > 0 THEN 'ok'
+            WHEN is_call AND is_streaming THEN 'unknown'
             ELSE said_outcome
         END AS outcome
     FROM timed
@@ -264,11 +324,34 @@ UNION ALL BY NAME
 SELECT
     servers.span_row,
     0 AS part,
-    'gw.ingress' AS stage,
+    CASE
+        WHEN model_servers.span_row IS NULL THEN 'gw.ingress'
+        ELSE servers.service_name || ':' || servers.name
+    END AS stage,
     servers.name AS operation,
     facts.* EXCLUDE (span_row)
 FROM servers
+LEFT JOIN model_servers USING (span_row)
 LEFT JOIN facts USING (span_row)
 UNION ALL BY NAME
 SELECT span_row, 0 AS part, stage, name AS operation
 FROM gateway_steps
+UNION ALL BY NAME
+SELECT
+    span_row,
+    part,
+    stage,
+    operation,
+    start_ns,
+    end_ns,
+    placed_by,
+    'span' AS source,
+    'derived' AS quality
+FROM handled
+UNION ALL BY NAME
+SELECT DISTINCT
+    span_row,
+    0 AS part,
+    service_name || ':' || name AS stage,
+    name AS operation
+FROM handled

@@ -7,7 +7,10 @@
 -- known. Spans of the second kind (`POST /v1/chat/completions`, `chat <model>`) are mapped in
 -- gateway.sql.
 --
--- Reads batch_spans.
+-- A request to a model that failed while another one of the same request lasts, or before it, was a
+-- fallback's first attempt: `retry`.
+--
+-- Reads batch_spans, batch_outcomes.
 -- Columns:
 --   span_row: the span.
 --   part: 0, the span itself; 1, the call inside it.
@@ -19,6 +22,7 @@
 --   vantage: gateway.
 --   input_tokens, output_tokens: counts.
 --   model: name of the model.
+--   outcome: how the call ended, as its status says.
 WITH
 proxies AS MATERIALIZED (
     SELECT DISTINCT trace_no
@@ -43,6 +47,13 @@ known AS MATERIALIZED (
 calls AS (
     SELECT * FROM known WHERE name = 'raw_gen_ai_request'
 ),
+-- Requests to a model that failed, each with a call that lasts longer.
+in_vain AS (
+    SELECT DISTINCT failed.span_row, failed.trace_no, failed.name, failed.start_ns, failed.end_ns
+    FROM known AS failed
+    INNER JOIN calls ON calls.trace_no = failed.trace_no AND calls.end_ns > failed.end_ns
+    WHERE failed.name = 'litellm_request' AND failed.status_code = 2
+),
 below AS (
     SELECT DISTINCT calls.span_row
     FROM calls
@@ -53,6 +64,7 @@ SELECT
     known.span_row,
     0 AS part,
     CASE
+        WHEN in_vain.span_row IS NOT NULL THEN 'retry'
         WHEN known.name = 'raw_gen_ai_request' AND below.span_row IS NULL THEN 'upstream'
         WHEN known.name = 'Received Proxy Server Request' THEN 'gw.ingress'
         WHEN known.name = 'auth' THEN 'gw.auth'
@@ -62,7 +74,10 @@ SELECT
         ELSE 'unattributed'
     END AS stage,
     known.name AS operation,
-    CASE WHEN known.name = 'litellm_request' THEN 'gateway' END AS vantage,
+    CASE WHEN known.name = 'litellm_request' THEN batch_outcomes.outcome END AS outcome,
+    CASE
+        WHEN known.name = 'litellm_request' AND in_vain.span_row IS NULL THEN 'gateway'
+    END AS vantage,
     TRY_CAST(
         coalesce(
             known.attributes['gen_ai.usage.input_tokens'],
@@ -81,6 +96,8 @@ SELECT
     ) AS model
 FROM known
 LEFT JOIN below USING (span_row)
+LEFT JOIN batch_outcomes USING (span_row)
+LEFT JOIN in_vain USING (span_row)
 UNION ALL BY NAME
 SELECT
     known.span_row,
@@ -96,3 +113,17 @@ FROM known
 INNER JOIN calls USING (trace_no)
 ANTI JOIN below ON below.span_row = calls.span_row
 WHERE known.name IN ('litellm_request', 'router', 'self') AND calls.start_ns < calls.end_ns
+UNION ALL BY NAME
+SELECT
+    calls.span_row,
+    2 AS part,
+    'retry' AS stage,
+    in_vain.name AS operation,
+    in_vain.start_ns,
+    in_vain.end_ns,
+    in_vain.span_row AS placed_by,
+    'span' AS source,
+    'derived' AS quality
+FROM calls
+INNER JOIN in_vain USING (trace_no)
+WHERE in_vain.start_ns >= calls.start_ns

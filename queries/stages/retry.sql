@@ -1,7 +1,8 @@
 -- Operations of attempts that failed and were repeated, whatever sent them.
 --
 -- An attempt is repeated where a later span of the same name and kind, under the same parent,
--- begins after it ended with status ERROR. All time of such an attempt and of what ran below it is
+-- begins after it ended with status ERROR. A call of a model is repeated by any later call of the same
+-- operation there, whatever its model: a fallback. All time of such an attempt and of what ran below it is
 -- `retry`, and so is the time that the parent itself spends until the next attempt (the backoff).
 -- The attempt that ends the series, well or badly, keeps its own stages, and so does one that has
 -- seen a first token: its tokens are used where another one goes on.
@@ -36,7 +37,11 @@ repeated AS (
     INNER JOIN batch_spans AS later
         ON later.trace_no = failed.trace_no
         AND later.parent_span_id = failed.parent_span_id
-        AND later.name = failed.name
+        AND (
+            later.name = failed.name
+            OR later.attributes['gen_ai.operation.name']::VARCHAR
+            = failed.attributes['gen_ai.operation.name']::VARCHAR
+        )
         AND later.kind = failed.kind
         AND later.start_ns >= failed.end_ns
         AND later.span_row != failed.span_row

@@ -15,6 +15,11 @@
 -- Where the queue hides the load of KV blocks (the decode side of a split prefill and decode, by
 -- `disagg_role`, or a reported KV transfer), the two cannot be told apart.
 --
+-- A router may make two requests of one, for prefill and for decode on another instance: in one
+-- trace, with the same id and the same prompt, the first with a single token. They count as one: its
+-- tokens are those of the second, and so is the first token. TensorRT-LLM sends the same span with
+-- fewer of the attributes.
+--
 -- SGLang uses the same keys for other durations; its spans are left to other mappings.
 --
 -- Reads batch_spans.
@@ -26,7 +31,7 @@
 --   start_ns, end_ns: interval of a part, nanoseconds since the epoch; NULL for the span
 --     itself.
 --   source, quality: what a part rests on.
---   vantage: engine.
+--   vantage: engine; NULL for the prefill half of a split request.
 --   first_token_ns, last_token_ns: nanoseconds since the epoch.
 --   input_tokens, output_tokens: counts.
 --   model: name of the model, where the span tells it.
@@ -34,9 +39,11 @@
 --   request_id: id of the request; generations that run in parallel for one prompt share it.
 --   conflicts: names of the values that were not used, comma-separated.
 WITH
-reported AS (
+told AS MATERIALIZED (
     SELECT
         span_row,
+        trace_no,
+        resource_id,
         name,
         start_ns,
         greatest(start_ns, end_ns) AS end_ns,
@@ -73,6 +80,26 @@ reported AS (
         OR attributes['gen_ai.latency.time_in_model_inference'] IS NOT NULL
     )
     AND NOT regexp_matches(name, '^\s*(prefill |decode )?Req [0-9a-f]{1,8}')
+),
+-- The two requests that a router made of one: the first makes a single token elsewhere.
+halves AS (
+    SELECT prefill.span_row AS prefill_row, decode.span_row AS decode_row
+    FROM told AS prefill
+    INNER JOIN told AS decode
+        ON decode.trace_no = prefill.trace_no
+        AND decode.request_id = prefill.request_id
+        AND decode.resource_id != prefill.resource_id
+        AND decode.input_tokens = prefill.input_tokens
+        AND decode.start_ns > prefill.start_ns
+    WHERE prefill.output_tokens = 1
+),
+reported AS (
+    SELECT
+        * REPLACE (
+            queue_hides_kv_load OR span_row IN (SELECT decode_row FROM halves) AS queue_hides_kv_load
+        ),
+        span_row IN (SELECT prefill_row FROM halves) AS is_prefill_half
+    FROM told
 ),
 measured AS (
     SELECT
@@ -187,6 +214,7 @@ requests AS (
         model,
         CASE WHEN output_tokens > 0 THEN 'ok' END AS outcome,
         request_id,
+        is_prefill_half,
         nullif(
             concat_ws(
                 ',',
@@ -219,11 +247,11 @@ SELECT
     0 AS part,
     'unattributed' AS stage,
     name AS operation,
-    'engine' AS vantage,
-    first_token_ns,
-    last_token_ns,
+    CASE WHEN NOT is_prefill_half OR conflicts IS NOT NULL THEN 'engine' END AS vantage,
+    CASE WHEN NOT is_prefill_half THEN first_token_ns END AS first_token_ns,
+    CASE WHEN NOT is_prefill_half THEN last_token_ns END AS last_token_ns,
     input_tokens,
-    output_tokens,
+    CASE WHEN NOT is_prefill_half THEN output_tokens END AS output_tokens,
     model,
     outcome,
     request_id,

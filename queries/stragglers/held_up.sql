@@ -9,12 +9,14 @@
 --   attempt: attempt of the job, -1 where unknown.
 --   step: number of the step.
 --   rank: the rank that was waited for.
+--   is_unexplained: whether nothing tells what it did in that time.
 --   waited_ns: waiting time of the others in nanoseconds.
 SELECT
     looked_at_steps.job_id,
     looked_at_steps.attempt,
     looked_at_steps.step,
     step_waits.culprit_rank AS rank,
+    step_waits.culprit_stage = 'unattributed' AS is_unexplained,
     sum(step_waits.wait_ns)::BIGINT AS waited_ns
 FROM looked_at_steps
 INNER JOIN base.step_waits USING (unit_id)

@@ -1,6 +1,6 @@
 -- Time of each stage in each band of units, by slices of time.
 --
--- Reads tail_members (`unit_id`, `band`, `bin`) and tail_stage_rows, made by `stage_rows.sql`.
+-- Reads tail_members (`unit_id`, `band`, `bin`, `weight`) and tail_stage_rows, made by `stage_rows.sql`.
 --
 -- Columns:
 --   band: number of the band of units.
@@ -8,12 +8,14 @@
 --   stage: the stage.
 --   self_ns: exclusive time in nanoseconds, summed over units.
 --   alternative_ns: the same under the other rule of ownership.
+--   weighted_ns: exclusive time by the weights of the units.
 SELECT
     tail_members.band,
     tail_members.bin,
     tail_stage_rows.stage,
     sum(tail_stage_rows.self_ns)::BIGINT AS self_ns,
-    sum(tail_stage_rows.alternative_ns)::BIGINT AS alternative_ns
+    sum(tail_stage_rows.alternative_ns)::BIGINT AS alternative_ns,
+    sum(tail_stage_rows.self_ns * tail_members.weight) AS weighted_ns
 FROM tail_members
 INNER JOIN tail_stage_rows USING (unit_id)
 GROUP BY ALL

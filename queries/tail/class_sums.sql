@@ -1,9 +1,11 @@
--- Time and calls of each stage in the tail and in the baseline, by class of unit.
+-- Time and calls of each stage in bands of units, by class of unit.
 --
--- Reads tail_members (`unit_id`, `band`, `class_id`; band 0 = tail, 1 = baseline) and tail_stage_rows.
+-- Reads tail_members (`unit_id`, `band`, `class_id`) and tail_stage_rows.
 --
+-- Parameters:
+--   $bands: numbers of the bands of units, as a list.
 -- Columns:
---   band: 0 = tail, 1 = baseline.
+--   band: number of the band of units, 0 = tail, 1 = baseline.
 --   class_id: the class.
 --   stage: the stage.
 --   self_ns: exclusive time in nanoseconds, summed over units.
@@ -16,6 +18,6 @@ SELECT
     sum(tail_stage_rows.call_count)::BIGINT AS call_count
 FROM tail_members
 INNER JOIN tail_stage_rows USING (unit_id)
-WHERE tail_members.band <= 1
+WHERE list_contains($bands::UTINYINT[], tail_members.band)
 GROUP BY ALL
 ORDER BY tail_members.band, tail_members.class_id, tail_stage_rows.stage

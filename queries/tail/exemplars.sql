@@ -29,10 +29,16 @@ tail_stages AS (
     GROUP BY ALL
 ),
 longest AS (
-    SELECT *
+    SELECT tail_stages.*
     FROM tail_stages
-    WHERE self_ns > 0
-    QUALIFY row_number() OVER (PARTITION BY stage ORDER BY self_ns DESC, unit_id) <= $limit
+    INNER JOIN base.units USING (unit_id)
+    WHERE tail_stages.self_ns > 0
+    -- Numbers of units depend on the order in which spans arrived, ids do not.
+    QUALIFY row_number() OVER (
+        PARTITION BY tail_stages.stage
+        ORDER BY
+            tail_stages.self_ns DESC, units.trace_id, units.root_span_id, units.step, units.rank, tail_stages.unit_id
+    ) <= $limit
 )
 SELECT
     longest.stage,
@@ -51,4 +57,5 @@ SELECT
 FROM longest
 INNER JOIN units USING (unit_id)
 INNER JOIN tail_units ON tail_units.unit_id = longest.unit_id AND tail_units.side = 0
-ORDER BY longest.stage, longest.self_ns DESC, units.unit_id
+ORDER BY
+    longest.stage, longest.self_ns DESC, units.trace_id, units.root_span_id, units.step, units.rank, units.unit_id

@@ -2,6 +2,8 @@
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
 -- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
+-- Where any unit of a side calls a model, those that do not (health checks, background work) are left out.
+--
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
 -- `value_ns`, the metric.
 --
@@ -23,7 +25,7 @@
 --   left_out: why the unit does not enter, NULL where it does.
 WITH
 measured AS (
-    SELECT *
+    SELECT *, bool_or(vantage != 'service') OVER (PARTITION BY side) AS models_are_called
     FROM tail_selection
     WHERE kind = $unit_kind
 )
@@ -47,6 +49,7 @@ SELECT
     input_tokens,
     output_tokens,
     CASE
+        WHEN kind = 'request' AND models_are_called AND vantage = 'service' THEN 'without a call of a model'
         WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
         WHEN value_ns IS NULL THEN 'no ' || $metric
         WHEN value_ns < 0 THEN 'negative ' || $metric

@@ -1,4 +1,4 @@
--- Client spans (and OpenInference's LLM spans) and the spans below them: whom a call reached.
+-- Client spans (and spans inside a process that say that they call a model) and the spans below them: whom a call reached.
 --
 -- A child is remote when it is a server span or comes from another resource than its parent.
 -- Children that the caller does not wait for (`tracekit.async`) are no part of the call.
@@ -22,7 +22,12 @@ pairs AS (
     FROM batch_spans AS caller
     INNER JOIN batch_spans AS child
         ON child.trace_no = caller.trace_no AND child.parent_span_id = caller.span_id
-    WHERE (caller.kind = 3 OR caller.attributes['openinference.span.kind']::VARCHAR = 'LLM')
+    WHERE (
+        caller.kind = 3
+        OR caller.attributes['openinference.span.kind']::VARCHAR IN ('LLM', 'EMBEDDING')
+        OR caller.attributes['gen_ai.operation.name']::VARCHAR
+        IN ('chat', 'text_completion', 'generate_content', 'embeddings')
+    )
         AND NOT coalesce(TRY_CAST(child.attributes['tracekit.async'] AS BOOLEAN), FALSE)
 )
 SELECT

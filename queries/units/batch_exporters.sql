@@ -11,13 +11,16 @@ WITH
 names AS (
     SELECT
         name,
-        bool_or(status_code = 2 AND parent_span_id IS NOT NULL) AS has_failed_below
+        bool_or(status_code = 2 AND parent_span_id IS NOT NULL) AS has_failed_below,
+        bool_or(starts_with(scope_name, 'llm-d')) AS has_llm_d_scope,
+        bool_or(kind = 5 AND parent_span_id IS NOT NULL) AS has_consumer_below
     FROM batch_spans
     GROUP BY name
 )
 SELECT
     list_contains($keys, 'tracekit.stage') AS tracekit,
     coalesce(bool_or(has_failed_below), FALSE) AS retry,
+    coalesce(bool_or(has_consumer_below), FALSE) AS messaging,
     list_contains($keys, 'dynamo.request.id') OR coalesce(
         bool_or(
             name IN ('http-request', 'handle_payload', 'engine.generate')
@@ -30,5 +33,18 @@ SELECT
     ) AS sglang,
     list_contains($keys, 'triton.model_name')
     OR coalesce(bool_or(name = 'InferRequest'), FALSE) AS triton,
-    coalesce(bool_or(name = 'Received Proxy Server Request'), FALSE) AS litellm
+    coalesce(bool_or(name = 'Received Proxy Server Request'), FALSE) AS litellm,
+    list_contains($keys, 'inference_time') AS tgi,
+    list_contains($keys, 'llm_d.pd_proxy.connector') OR coalesce(
+        bool_or(has_llm_d_scope OR starts_with(name, 'gateway.') OR starts_with(name, 'llm_d.')),
+        FALSE
+    ) AS llm_d,
+    coalesce(
+        bool_or(
+            starts_with(name, 'proxy_')
+            OR starts_with(name, 'route_to_replica')
+            OR starts_with(name, 'replica_handle_request')
+        ),
+        FALSE
+    ) AS ray_serve
 FROM names

@@ -1,4 +1,5 @@
--- When spans saw the first token, by their events.
+-- When spans saw the first token, by their events. OpenLLMetry has an event for each chunk, of which the
+-- first one counts.
 --
 -- Made into the temporary table `first_token_events`. Reads dirty_traces.
 -- Columns:
@@ -16,6 +17,8 @@ WHERE span_events.name IN (
     'First Token Stream Event',
     'gen_ai.first_token',
     'first_chunk',
-    'gen_ai.content.first_chunk'
+    'gen_ai.content.first_chunk',
+    'gen_ai.content.completion.chunk',
+    'llm.content.completion.chunk'
 )
 GROUP BY span_events.trace_id, span_events.span_id

@@ -3,26 +3,57 @@
 -- A known status decides first: HTTP (499 is nginx's code for a client that went away), then gRPC.
 -- A number as `error.type` is an HTTP status. A status that tells of success says only how the
 -- answer began: a stream that broke later has an error type or the status ERROR beside it, and
--- these decide then, the type before the status. Who disconnects matters: a client that leaves is
--- an abort, a server or worker that does is a failure.
+-- these decide then, the type before the status. A span with the status ERROR and without type or
+-- status of failure tells by the exception that it recorded; exceptions of other spans were
+-- handled. Who disconnects matters: a client that leaves is an abort, a server or worker that does
+-- is a failure.
 --
--- Made into the temporary table `batch_outcomes`. Reads batch_spans.
+-- ASGI applications get `http.disconnect` when the client is gone, or when the response is
+-- complete. A server that is still at work then has lost its client; and a server span that had
+-- sent a good status and then lost a connection, by its exception or error type, has lost that of
+-- its client.
+--
+-- Made into the temporary table `batch_outcomes`. Reads batch_spans, error_events.
 -- Columns:
 --   span_row: the span; spans that say nothing have no row.
 --   outcome: ok, aborted, rejected, invalid or failed.
 WITH
+left_alone AS (
+    SELECT DISTINCT server.span_row
+    FROM batch_spans AS server
+    INNER JOIN batch_spans AS received
+        ON received.trace_no = server.trace_no AND received.parent_span_id = server.span_id
+    WHERE server.kind = 2
+        AND received.attributes['asgi.event.type']::VARCHAR = 'http.disconnect'
+        AND received.end_ns < server.end_ns
+),
 said AS (
     SELECT
-        span_row,
-        status_code,
-        lower(attributes['error.type']::VARCHAR) AS error_type,
+        batch_spans.span_row,
+        batch_spans.kind,
+        batch_spans.status_code,
+        lower(batch_spans.attributes['error.type']::VARCHAR) AS told_type,
+        error_events.exception_type,
+        CASE
+            WHEN batch_spans.status_code = 2 AND NOT regexp_matches(told_type, '^[0-9]+$')
+                AND error_events.exception_type IS NOT NULL
+                THEN concat_ws(' ', told_type, error_events.exception_type)
+            ELSE coalesce(
+                told_type,
+                CASE WHEN batch_spans.status_code = 2 THEN error_events.exception_type END
+            )
+        END AS error_type,
         coalesce(
-            TRY_CAST(attributes['http.response.status_code'] AS BIGINT),
-            TRY_CAST(attributes['http.status_code'] AS BIGINT),
-            TRY_CAST(error_type AS BIGINT)
+            TRY_CAST(batch_spans.attributes['http.response.status_code'] AS BIGINT),
+            TRY_CAST(batch_spans.attributes['http.status_code'] AS BIGINT),
+            TRY_CAST(told_type AS BIGINT),
+            CASE WHEN batch_spans.status_code = 2 THEN error_events.http_status END
         ) AS http_status,
-        TRY_CAST(attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status
+        TRY_CAST(batch_spans.attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status,
+        left_alone.span_row IS NOT NULL AS is_left_alone
     FROM batch_spans
+    LEFT JOIN error_events USING (trace_id, span_id)
+    LEFT JOIN left_alone USING (span_row)
 ),
 decided AS (
     SELECT
@@ -35,10 +66,22 @@ decided AS (
             WHEN grpc_status IN (8, 14) THEN 'rejected'
             WHEN grpc_status IN (3, 5, 6, 7, 9, 11, 12, 16) THEN 'invalid'
             WHEN grpc_status > 0 THEN 'failed'
-            WHEN regexp_matches(error_type, 'client_?disconnect|cancel|stream_drop') THEN 'aborted'
+            WHEN is_left_alone THEN 'aborted'
             WHEN regexp_matches(
-                error_type, 'overload|resource_?exhausted|rate[ _]?limit|too_?many_?requests|rejected'
+                error_type, 'client_?disconnect|cancel|stream_drop|generatorexit|broken_?pipe'
+            ) THEN 'aborted'
+            WHEN kind = 2 AND http_status < 400 AND regexp_matches(
+                error_type, '(^|[. ])connection(reset|aborted)?error$'
+            ) THEN 'aborted'
+            WHEN regexp_matches(
+                error_type,
+                'overload|resource_?exhausted|rate[ _]?limit|too_?many_?requests|rejected|throttl'
             ) THEN 'rejected'
+            WHEN regexp_matches(
+                error_type,
+                'bad_?request_?error|authentication_?error|permission_?denied_?error|not_?found_?error'
+                '|unprocessable|invalid_?request|context_?window_?exceeded|content_?policy'
+            ) AND NOT regexp_matches(error_type, 'file_?not_?found|module_?not_?found') THEN 'invalid'
             WHEN status_code = 2 OR regexp_matches(error_type, '\D') THEN 'failed'
             WHEN http_status BETWEEN 100 AND 399 OR grpc_status = 0 OR status_code = 1 THEN 'ok'
         END AS outcome

@@ -110,7 +110,26 @@ def targets(tables: dict[str, Rows]) -> list[Target]:
         *(_at_most(f"false alarms, {label}", share, 0.05) for label, share in sorted(pooled.iter_rows())),
         Target("intervals that hold the truth", "93 to 97 %", held, 0.93 <= held <= 0.97, "%"),
         _at_least("straggler culprits exact", _number(exact), 0.95),
+        *_outcome_targets(tables),
     ]
+
+
+def _outcome_targets(tables: dict[str, Rows]) -> list[Target]:
+    """Buckets, first causes, misses by stage, comparisons."""
+    outcomes, dialects, compared = (frame(tables[name]) for name in ("outcomes", "outcome_dialects", "compared"))
+    both = pl.concat([outcomes, dialects])
+    healthy, slower = (compared.filter(factor=factor) for factor in (1.0, 1.1))
+    return [
+        _at_most("requests in a wrong bucket", _number(outcomes["wrong_buckets"].sum()), 0, unit="requests"),
+        _at_least("first causes right", _number(both["causes_right"].sum() / both["lost"].sum()), 0.98),
+        _at_most("misses by stage, largest error", _number(outcomes["stage_error"].max()), 0.02),
+        _at_most("compare, false alarms", _mean_of(healthy, "is_alarm"), 0.05),
+        _at_least("compare, a stage 10 % slower found", _mean_of(slower, "is_found"), 0.95),
+    ]
+
+
+def _mean_of(rows: pl.DataFrame, column: str) -> float:
+    return _number(rows[column].mean())
 
 
 def _mean(rows: pl.DataFrame, column: str) -> float:

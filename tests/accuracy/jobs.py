@@ -28,6 +28,9 @@ from tests.accuracy.grid import (
     Asked,
     Training,
 )  # fmt: skip
+from tests.accuracy.ledgers import JOB_DEFECTS, lived
+from tests.accuracy.ledgers import scored as scored_ledger
+from tests.accuracy.outcomes import LOSSES, OUTCOME_SCENARIOS, scored_comparison, scored_outcomes
 from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
 from tests.accuracy.scores import QUESTIONS, said, scored
 from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
@@ -35,6 +38,10 @@ from tracekit.store import Database
 from tracekit.wording import culprit_text
 
 Rows = list[dict[str, Any]]
+LEDGERS = ("job_life", "job_hang", "job_elastic", "job_slow_registry")
+DAMAGED_LEDGER = "job_life"
+"""Scenarios of jobs whose ledgers are scored, and the one of them whose telemetry is damaged."""
+
 HEALTHY_WINDOWS = 40
 """Windows of the long healthy run that are asked about, each against all the time before the first of them."""
 
@@ -65,8 +72,28 @@ def jobs(seeds: tuple[int, ...]) -> list[Job]:
         *(Job("delays", partial(asked, one, seed=seeds[-1])) for one in DELAYS),
         *(Job("dialects", partial(asked, one, seed=seeds[-1], dialect=name)) for name in DIALECTS for one in DAMAGED),
         *(Job("refusals", partial(refused, name, seed=seeds[0])) for name in REFUSALS),
+        *(Job("outcomes", partial(scored_outcomes, name, seed=seed)) for seed in seeds for name in OUTCOME_SCENARIOS),
+        *(
+            Job("outcome_dialects", partial(scored_outcomes, name, seed=seeds[0], dialect=dialect))
+            for dialect in ("vllm", "sglang", "dynamo", "triton")
+            for name in LOSSES
+        ),
+        *(
+            Job("compared", partial(scored_comparison, seed=seed + 100 * number, factor=factor))
+            for factor in (1.0, 1.1)
+            for seed in seeds
+            for number in range(10)
+        ),
+        *(Job("ledgers", partial(ledgered, name, seed=seed)) for seed in seeds for name in LEDGERS),
+        Job("ledgers", partial(ledgered, DAMAGED_LEDGER, seed=seeds[0], defects=tuple(JOB_DEFECTS)[1:])),
         *(Job("stragglers", partial(straggling, one, seed=seed)) for one in TRAINING for seed in seeds),
     ]
+
+
+def ledgered(name: str, *, seed: int, defects: Iterable[str] = ("clean",)) -> Rows:
+    """The ledger and the first causes of a generated job, under defects one at a time."""
+    one = lived(name, seed=seed)
+    return [{"label": name, **scored_ledger(one, defect=defect)} for defect in defects]
 
 
 def _more(seeds: tuple[int, ...]) -> tuple[int, ...]:

@@ -209,6 +209,26 @@ def _stragglers(tables: dict[str, Rows]) -> str:
     return table(found, names)
 
 
+def _ledgers(tables: dict[str, Rows]) -> str:
+    found = (
+        figures.frame(tables["ledgers"])
+        .group_by("label", "defect", maintain_order=True)
+        .agg(
+            pl.len(),
+            pl.col("is_exact").mean(),
+            pl.col("leaves", "leaves_wrong", "failures", "found", "false", "hosts_right", "kinds_right").sum(),
+            worst=(pl.col("worst_ns").max() / 1e9).round(2),
+        )
+    )
+    names: dict[str, tuple[str, Cell]] = {
+        "label": ("scenario", code), "defect": ("defect", text), "len": ("runs", text),
+        "is_exact": ("sums exact", share), "leaves": ("leaves", text), "leaves_wrong": ("beyond the bound", text),
+        "worst": ("worst, s an accelerator", text), "failures": ("failures", text), "found": ("found", text),
+        "false": ("false", text), "hosts_right": ("hosts right", text), "kinds_right": ("kinds right", text),
+    }  # fmt: skip
+    return table(found, names)
+
+
 def _quality(tables: dict[str, Rows]) -> str:
     rows = [
         {"defect": row["defect"], "verdict": row["verdict"], "checks": ", ".join(map(code, row["checks"]))}
@@ -240,5 +260,5 @@ def _outside(_: dict[str, Rows]) -> str:
 SECTIONS: dict[str, Callable[[dict[str, Rows]], str]] = {
     "targets": _targets, "faults": _faults, "delays": _delays, "defects": _defects, "misses": _misses,
     "dialects": _dialects, "alarms": _alarms, "coverage": _coverage, "refusals": _refusals,
-    "stragglers": _stragglers, "quality": _quality, "outside": _outside,
+    "stragglers": _stragglers, "ledgers": _ledgers, "quality": _quality, "outside": _outside,
 }  # fmt: skip

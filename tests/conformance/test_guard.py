@@ -125,6 +125,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
 ) -> None:
     """Slow senders of heads are ended after a time, silent ones too."""
     monkeypatch.setattr(connections, "_HEAD_S", 0.5)
+    monkeypatch.setattr(connections, "_IDLE_S", 0.5)
     receiver = start_receiver()
     began = time.monotonic()
     assert status_of(raw(receiver.ports.http_port, start)) == (408 if start else 0)

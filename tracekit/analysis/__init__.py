@@ -15,6 +15,8 @@ from tracekit.analysis.answer import (
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.checks import CHECKS, Check, Finding
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
+from tracekit.analysis.compare import compare
+from tracekit.analysis.compare_answer import CompareAnswer
 from tracekit.analysis.comparison import Comparison, Layout
 from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
@@ -25,6 +27,7 @@ from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
+from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
@@ -36,20 +39,35 @@ from tracekit.analysis.replay import (
     published_slowdowns,
     what_if,
 )
+from tracekit.analysis.request_failures import request_failures
+from tracekit.analysis.request_failures_answer import RequestFailures
+from tracekit.analysis.request_goodput import request_goodput
+from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput
 from tracekit.analysis.selection import Selection
+from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
-from tracekit.analysis.verdict import is_load, is_mix, lacks_counterparts, larger_work, slower_calls, slower_stages
+from tracekit.analysis.verdict import (
+    is_load,
+    is_mix,
+    lacks_counterparts,
+    large_stages,
+    larger_work,
+    slower_calls,
+    slower_stages,
+)
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
 __all__ = [
     "BASELINE",
+    "BUCKETS",
     "CHECKS",
     "CLEAR_SHARE",
     "DEVICES",
+    "INTRINSIC",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
@@ -57,6 +75,7 @@ __all__ = [
     "REFERENCE",
     "SELECTION",
     "TAIL",
+    "TERMS",
     "TOLD_SHARE",
     "UNITS_SCHEMA",
     "Answer",
@@ -65,6 +84,7 @@ __all__ = [
     "Change",
     "Check",
     "Cohort",
+    "CompareAnswer",
     "Comparison",
     "Evidence",
     "FailuresAnswer",
@@ -76,9 +96,14 @@ __all__ = [
     "Judgement",
     "Layout",
     "MeasuredUnits",
+    "Mode",
     "PublishedSlowdowns",
     "QualityAnswer",
+    "RequestFailures",
+    "RequestGoodput",
     "Selection",
+    "Slo",
+    "SloSet",
     "StageSums",
     "StragglersAnswer",
     "TailAnswer",
@@ -86,6 +111,7 @@ __all__ = [
     "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
+    "compare",
     "edge_cohorts",
     "explain_hang",
     "failures",
@@ -97,6 +123,7 @@ __all__ = [
     "judge",
     "kind_of",
     "lacks_counterparts",
+    "large_stages",
     "larger_work",
     "observed_steps",
     "pipeline_steps",
@@ -107,6 +134,9 @@ __all__ = [
     "question_named",
     "questions",
     "registered",
+    "request_failures",
+    "request_goodput",
+    "slo_file",
     "slower_calls",
     "slower_stages",
     "stragglers",

@@ -108,10 +108,10 @@ class AnswerKind:
 
 
 Registered = TypeVar("Registered", bound=type)
-Asked = TypeVar("Asked", bound=Callable[..., Answer])
+Asked = TypeVar("Asked", bound=Callable[..., Any])
 
 _KINDS: dict[type, AnswerKind] = {}
-_QUESTIONS: dict[str, Callable[..., Answer]] = {}
+_QUESTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def registered(name: str, *, rows: str, title: str) -> Callable[[Registered], Registered]:
@@ -139,7 +139,7 @@ def questions() -> tuple[str, ...]:
     return tuple(_QUESTIONS)
 
 
-def question_named(name: str) -> Callable[..., Answer]:
+def question_named(name: str) -> Callable[..., Any]:
     """The function that answers a question. Raises `UsageError` where there is none of this name."""
     if name not in _QUESTIONS:
         raise UsageError(f"there is no question {name!r}; ask one of {', '.join(sorted(_QUESTIONS))}")

@@ -16,7 +16,10 @@ BLOCK_LIMIT = 64
 """More blocks than this gain nothing; longer blocks are safer."""
 
 MINIMUM_BLOCKS = 10
-"""Below this number of blocks no interval is given."""
+"""With fewer blocks nothing follows from a difference that could be chance."""
+
+FEWEST_BLOCKS = 4
+"""Time is cut into at least so many blocks; where they are not independent, a design effect says by how much."""
 
 CORRELATION_TIMES_PER_BLOCK = 8
 _SOKAL_WINDOW = 5
@@ -37,7 +40,7 @@ def merged(values: np.ndarray, count: int) -> np.ndarray:
     return np.add.reduceat(values, edges, axis=0)
 
 
-def independent_block_count(series: list[np.ndarray]) -> int:
+def independent_block_count(series: list[np.ndarray]) -> float:
     """How many independent blocks the time of these series (sums over slices, mean zero) can be cut into.
 
     The autocorrelation time is taken at several resolutions, because coarse slices show a weak and long
@@ -46,7 +49,7 @@ def independent_block_count(series: list[np.ndarray]) -> int:
     share = max((_correlation_share(values) for values in series), default=0.0)
     if share <= 0:
         return BLOCK_LIMIT
-    return max(1, int(min(BLOCK_LIMIT, 1 / (CORRELATION_TIMES_PER_BLOCK * share))))
+    return min(BLOCK_LIMIT, 1 / (CORRELATION_TIMES_PER_BLOCK * share))
 
 
 def _correlation_share(values: np.ndarray) -> float:

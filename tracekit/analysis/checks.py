@@ -102,7 +102,6 @@ CHECKS = {
 """
 
 
-
 def severity(name: str, count: int, total: int) -> Severity:
     """How bad the findings of a check are; `ok` where there are none or nothing was looked at."""
     check = check_of(name)

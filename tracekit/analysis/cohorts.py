@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -16,21 +16,24 @@ from tracekit.errors import InsufficientDataError
 TAIL, REFERENCE = 0, 1
 """Numbers of the two cohorts that are compared; further cohorts only lend their means."""
 
-_EDGE_SHARE = 0.25
-_EDGE_LIMIT = 0.02
+EDGE_SHARE = 0.25
+EDGE_LIMIT = 0.02
+"""An end of a band is as wide as this share of the band on either side, and at most as the limit of all units."""
 
 
 @dataclass(frozen=True)
 class Cohort:
     """Some units of one side: `positions` in it, and the slice of time or window (`bins`) of each.
 
-    `band` is the pair of quantiles that cuts the cohort out, None where every window has its own.
+    `band` is the pair of quantiles that cuts the cohort out, None where every window has its own. `weights`: how much
+    each unit counts (float64), None where all count alike.
     """
 
     units: MeasuredUnits
     positions: np.ndarray
     bins: np.ndarray
     band: Band | None
+    weights: np.ndarray | None = None
 
     @property
     def count(self) -> int:
@@ -58,12 +61,14 @@ class StageSums:
     """Time of S stages in the cohorts of a comparison, by slice of time (or window) of each.
 
     `stages`: names, sorted. `by_bin[c]`: int64[M_c, S] for cohort c.
-    `alternative_ns[c]`: int64[S] under the other rule of ownership.
+    `alternative_ns[c]`: int64[S] under the other rule of ownership. `weighted[c]`: float64[M_c, S], by the weights of
+    the units, for cohorts that have some.
     """
 
     stages: list[str]
     by_bin: list[np.ndarray]
     alternative_ns: list[np.ndarray]
+    weighted: dict[int, np.ndarray] = field(default_factory=dict)
 
     def total_ns(self, cohort: int) -> np.ndarray:
         """Time of each stage in a cohort: int64[S]."""
@@ -86,7 +91,7 @@ def edge_cohorts(cohort: Cohort) -> list[Cohort]:
     chosen = cohort.band
     if chosen is None:
         return []
-    reach = min(_EDGE_LIMIT, _EDGE_SHARE * (chosen.upper - chosen.lower))
+    reach = min(EDGE_LIMIT, EDGE_SHARE * (chosen.upper - chosen.lower))
     return [_edge(cohort.units, chosen.lower, reach), _edge(cohort.units, chosen.upper, reach)]
 
 
@@ -105,6 +110,11 @@ def stage_sums(frame: pl.DataFrame, cohorts: list[Cohort]) -> StageSums:
             _dense(part, "alternative_ns", stages, cohort).sum(axis=0)
             for part, cohort in zip(parts, cohorts, strict=True)
         ],
+        {
+            number: _dense(part, "weighted_ns", stages, cohort, dtype=np.float64)
+            for number, (part, cohort) in enumerate(zip(parts, cohorts, strict=True))
+            if cohort.weights is not None
+        },
     )
     _check_sums(sums, cohorts)
     return sums
@@ -142,9 +152,10 @@ def _edge(units: MeasuredUnits, quantile: float, reach: float) -> Cohort:
     return Cohort(units, near.positions, np.zeros(near.count, dtype=np.int64), None)
 
 
-def _dense(part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort) -> np.ndarray:
-    height = blocks.SLICE_COUNT if cohort.band is not None else int(cohort.bins.max(initial=0)) + 1
-    sums = np.zeros((height, len(stages)), dtype=np.int64)
+def _dense(part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort, *, dtype: type = np.int64) -> np.ndarray:
+    has_slices = cohort.band is not None or cohort.weights is not None
+    height = blocks.SLICE_COUNT if has_slices else int(cohort.bins.max(initial=0)) + 1
+    sums = np.zeros((height, len(stages)), dtype=dtype)
     if not len(part):
         return sums
     numbers = {stage: number for number, stage in enumerate(stages)}

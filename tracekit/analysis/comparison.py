@@ -19,10 +19,14 @@ from tracekit.analysis.cohorts import (
     edge_cohorts,
     stage_sums,
 )
+from tracekit.analysis.like_units import LikeUnits
 from tracekit.analysis.measured import MeasuredUnits
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.windows import window_cohort
 from tracekit.schema import BODY
+
+AUTOMATIC_BASELINE = "auto"
+"""The baseline that is the time before the store changed, or the middle of the same units where it did not."""
 
 BODY_BASELINE = "body"
 """The baseline that is the middle of the same units."""
@@ -33,13 +37,18 @@ class Layout:
     """The cohorts of a question: tail, reference, the ends of both, and further levels.
 
     `edges`: numbers of the end cohorts of the tail and the reference. `levels`: pairs of cohort numbers by
-    name. `rest`: number of the cohort that attributes of the tail are compared with.
+    name. `rest`: number of the cohort that attributes of the tail are compared with. `like`: the baseline as it would
+    be with the units of the selection, and the number of its first cohort; of the four the first two are its tail (see
+    `LikeUnits.tail`), then come their ends. `pooled`: number of the tail of the whole baseline.
     """
 
     cohorts: list[Cohort]
     edges: dict[int, tuple[int, int]]
     levels: dict[str, tuple[int, int]]
     rest: int
+    like: LikeUnits | None = None
+    like_number: int = 0
+    pooled: int = REFERENCE
 
     @classmethod
     def of(cls, sides: list[MeasuredUnits], baseline: str, *, quantile: float) -> Layout:
@@ -58,16 +67,28 @@ class Layout:
             return cls(cohorts, edges, {}, REFERENCE)
         middles = [band_cohort(units, lower=BODY[0], upper=BODY[1]) for units in sides]
         levels = {BODY_BASELINE: (len(cohorts), len(cohorts) + 1)}
-        return cls([*cohorts, *middles], edges, levels, len(cohorts))
+        pooled = [] if reference.band is not None else [band_cohort(other, lower=quantile)]
+        like = LikeUnits.of(selection, other)
+        weighted = [*like.tail(quantile), *like.edge(quantile)]
+        first = len(cohorts) + len(middles)
+        return cls(
+            [*cohorts, *middles, *weighted, *pooled],
+            edges,
+            levels,
+            REFERENCE,
+            like,
+            first,
+            first + len(weighted) if pooled else REFERENCE,
+        )
 
 
 class Comparison:
     """A tail against a reference, stage by stage.
 
     A context manager. On the cursor of its selection it owns the frame `tail_members` (`unit_id`, `band`: number of
-    the cohort, `bin`: slice of time or window, `class_id`) and the table `tail_stage_rows` (time of these units by
-    window, stage and operation), and `tail_attributes` where attributes are compared; statements of `queries/tail`
-    read them. All are gone when it is closed.
+    the cohort, `bin`: slice of time or window, `class_id`, `weight`) and the table `tail_stage_rows` (time of these
+    units by window, stage and operation), and `tail_attributes` where attributes are compared; statements of
+    `queries/tail` read them. All are gone when it is closed.
     """
 
     def __init__(self, selection: Selection, layout: Layout) -> None:
@@ -137,6 +158,7 @@ def _members(cohorts: list[Cohort]) -> pl.DataFrame:
                 "band": np.full(cohort.count, number, dtype=np.uint8),
                 "bin": cohort.bins.astype(np.uint32),
                 "class_id": cohort.units.class_id[cohort.positions].astype(np.uint16),
+                "weight": np.ones(cohort.count) if cohort.weights is None else cohort.weights,
             }
         )
         for number, cohort in enumerate(cohorts)

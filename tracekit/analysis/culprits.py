@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracekit.schema import UNATTRIBUTED
+
 LOST_SHARE = 0.005
 """What is named lost at least this share of the time of its job, ..."""
 
@@ -22,6 +24,9 @@ CERTAIN_STEPS = 6
 SPREAD_RATIO = 4
 """A rank is named for a stage where it lost this many times what the typical rank of the job lost there."""
 
+IDLE_RATIO = 2
+"""Time that nothing explains is idle, and not slowness, where others waited for less than a half of `most_ns`."""
+
 STEP_GAP = 2
 """Steps of one run are at most this far apart: one between them may be missing."""
 
@@ -29,16 +34,22 @@ CHARGED_SCHEMA = {
     "job_id": pl.String,
     "attempt": pl.Int64,
     "step": pl.Int64,
+    "step_at": pl.Int64,
     "rank": pl.Int64,
     "pipeline_stage": pl.Int64,
     "place": pl.String,
     "stage": pl.String,
     "own_ns": pl.Int64,
     "waited_ns": pl.Int64,
+    "most_ns": pl.Int64,
     "step_wall_ns": pl.Int64,
 }
-"""Slow steps with what they cost. `place` is what was slow as one: a host or a pipeline stage, else the rank; null for
-all ranks together. `step_wall_ns` is the time of all ranks in the step."""
+"""Slow steps with what they cost.
+
+`step_at` counts the steps there are, whose numbers may have gaps. `place` is what was slow as one: a host or a pipeline
+stage, else the rank; null for all ranks together. `most_ns` is the waiting that the excess causes if nothing else holds
+anybody: itself once for each rank outside the place. `step_wall_ns` is the time of all ranks in the step.
+"""
 
 _WHO = ["job_id", "attempt", "place", "rank", "pipeline_stage", "stage"]
 _STEP = ["job_id", "attempt", "step"]
@@ -48,8 +59,8 @@ def charged(slow: pl.DataFrame, ranks: pl.DataFrame, waits: pl.DataFrame) -> pl.
     """Slow steps by who is named for them, with the waiting of the others (CHARGED_SCHEMA).
 
     slow: rows of `slow_ranks.slow_times`. ranks: a row a rank and step: `job_id`, `attempt`, `step`, `rank`, `role`,
-    `host` (null where unknown), `step_ns`. waits: `job_id`, `attempt`, `step`, `rank`, `waited_ns`, the waiting of
-    others for the rank while it worked.
+    `host` (null where unknown), `step_ns`. waits: `job_id`, `attempt`, `step`, `rank`, `is_unexplained`,
+    `waited_ns`: the waiting of others for the rank while it worked, and while nothing explains what it did.
 
     All ranks that are slow in the same step are slow together, and who held whom is not known: their waiting is
     charged to nobody. Else a wait is charged to the slow stages of the rank that was waited for in proportion to
@@ -59,9 +70,10 @@ def charged(slow: pl.DataFrame, ranks: pl.DataFrame, waits: pl.DataFrame) -> pl.
     together = placed.filter("is_together").group_by(*_STEP, "stage").agg(own_ns=pl.col("excess_ns").sum())
     parts = [
         _with_waits(placed.filter(~pl.col("is_together")), waits),
-        together.with_columns(waited_ns=pl.lit(0, dtype=pl.Int64)),
+        together.with_columns(waited_ns=pl.lit(0, dtype=pl.Int64), most_ns=pl.lit(0, dtype=pl.Int64)),
     ]
     walls = ranks.group_by(_STEP).agg(step_wall_ns=pl.col("step_ns").sum())
+    walls = walls.with_columns(step_at=pl.col("step").rank("dense").over("job_id", "attempt"))
     return (
         pl.concat(parts, how="diagonal")
         .join(walls, on=_STEP)
@@ -98,19 +110,26 @@ def _placed(slow: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
 
 def _with_waits(placed: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
     """The waiting for each rank shared to its slow stages; a pipeline stage's ranks are summed."""
-    total = pl.col("excess_ns").sum().over(*_STEP, "rank")
+    who = [*_STEP, "rank", "is_unexplained"]
+    total = pl.col("excess_ns").sum().over(who)
     bearable = pl.min_horizontal(pl.col("waited_ns").fill_null(0), total * (pl.col("rank_count") - 1).cast(pl.Int64))
+    is_host = pl.col("place") == pl.col("host")
+    inside = pl.when(is_host.fill_null(value=False)).then("host_rank_count").otherwise(1).cast(pl.Int64)
     shared = (
-        placed.join(waits, on=[*_STEP, "rank"], how="left")
-        .sort(*_STEP, "rank", "stage")
-        .with_columns(bearable=bearable, total=total, until=pl.col("excess_ns").cum_sum().over(*_STEP, "rank"))
+        placed.with_columns(is_unexplained=pl.col("stage") == UNATTRIBUTED)
+        .join(waits, on=who, how="left")
+        .sort(*who, "stage")
+        .with_columns(bearable=bearable, total=total, until=pl.col("excess_ns").cum_sum().over(who))
         # Shares of a whole by their running sum: they add up to it exactly.
         .with_columns(upto=(pl.col("bearable").cast(pl.Int128) * pl.col("until") // pl.col("total")).cast(pl.Int64))
-        .with_columns(waited_ns=pl.col("upto") - pl.col("upto").shift(1, fill_value=0).over(*_STEP, "rank"))
-        .with_columns(rank=pl.when(pl.col("pipeline_stage").is_null()).then("rank"))
+        .with_columns(
+            waited_ns=pl.col("upto") - pl.col("upto").shift(1, fill_value=0).over(who),
+            most_ns=pl.col("excess_ns") * (pl.col("rank_count").cast(pl.Int64) - inside),
+            rank=pl.when(pl.col("pipeline_stage").is_null()).then("rank"),
+        )
     )
     return shared.group_by(*_STEP, "rank", "pipeline_stage", "place", "stage", maintain_order=True).agg(
-        own_ns=pl.col("excess_ns").sum(), waited_ns=pl.col("waited_ns").sum()
+        own_ns=pl.col("excess_ns").sum(), waited_ns=pl.col("waited_ns").sum(), most_ns=pl.col("most_ns").sum()
     )
 
 
@@ -120,7 +139,8 @@ def culprits(cost: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     cost: CHARGED_SCHEMA. jobs: `job_id`, `wall_ns`. Columns: those of `_WHO`, `steps`, `first_step`, `last_step`,
     `own_ns`, `waited_ns`, `lost_ns` (their sum), `share` (of the job's time).
     """
-    runs = _runs(cost.join(_concentrated(cost, jobs), on=["job_id", "place", "stage"], nulls_equal=True), jobs)
+    holding = cost.filter(~_is_idle())
+    runs = _runs(holding.join(_concentrated(cost, jobs), on=["job_id", "place", "stage"], nulls_equal=True), jobs)
     named = runs.filter(_is_large())
     rest = runs.join(named, on=[*_WHO, "run"], how="anti", nulls_equal=True).with_columns(run=pl.lit(-1))
     scattered = _summed(rest, jobs).filter(_is_large())
@@ -136,7 +156,7 @@ def spread(cost: pl.DataFrame, named: pl.DataFrame, jobs: pl.DataFrame) -> pl.Da
 
     Columns: `job_id`, `stage`, `ranks` (how many), `steps`, `own_ns`, `waited_ns`, `lost_ns`, `share`.
     """
-    left = cost.filter(pl.col("rank").is_not_null()).join(
+    left = cost.filter(pl.col("rank").is_not_null() & ~_is_idle()).join(
         named, on=["job_id", "place", "stage"], how="anti", nulls_equal=True
     )
     summed = left.group_by("job_id", "stage").agg(
@@ -202,6 +222,13 @@ def with_operations(named: pl.DataFrame, excess: pl.DataFrame) -> pl.DataFrame:
     return keyed.join(largest, on="at", how="left", maintain_order="left").drop("at")
 
 
+def _is_idle() -> pl.Expr:
+    """Whether a place had time that nothing explains while hardly anybody waited for it: it was idle, not slow."""
+    where = ["job_id", "attempt", "place", "stage"]
+    most_ns, waited_ns = pl.col("most_ns").sum().over(where), pl.col("waited_ns").sum().over(where)
+    return (pl.col("stage") == UNATTRIBUTED) & pl.col("place").is_not_null() & (IDLE_RATIO * waited_ns < most_ns)
+
+
 def _concentrated(cost: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """Places that lost far more in a stage than the typical rank of their job did: `job_id`, `place`, `stage`."""
     lost = cost.group_by("job_id", "stage", "place").agg(
@@ -228,10 +255,10 @@ def _concentrated(cost: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _runs(cost: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    is_new = (pl.col("step").diff().over(_WHO, order_by="step") > STEP_GAP).fill_null(value=False)
+    is_new = (pl.col("step_at").diff().over(_WHO, order_by="step_at") > STEP_GAP).fill_null(value=False)
     return _summed(
         cost.with_columns(
-            run=is_new.cast(pl.Int32).cum_sum().over(_WHO, order_by="step"),
+            run=is_new.cast(pl.Int32).cum_sum().over(_WHO, order_by="step_at"),
             steps=pl.lit(1, dtype=pl.Int64),
             first_step="step",
             last_step="step",

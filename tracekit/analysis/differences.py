@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import exp, sqrt
+
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import blocks
 from tracekit.analysis.comparison import Comparison
-from tracekit.analysis.judgement import Judgement
-from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, student_quantile, student_two_sided
+from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values
 
 DIFFERENCE_SCHEMA = {
     "dimension": pl.String,
@@ -29,25 +30,23 @@ ATTRIBUTE_LIMIT = 24
 VALUE_LIMIT = 50
 """An attribute with more values than this in the tail is an identity, not a group, and is set aside."""
 
-_MINIMUM_COUNT = 5
+_NORMAL_REACH = 1.959964
 
 
-def difference_frame(comparison: Comparison, judgement: Judgement) -> tuple[pl.DataFrame, list[str]]:
+def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str]]:
     """Values that are more frequent in the tail (DIFFERENCE_SCHEMA), and the attributes set aside.
 
-    The tail is compared with the `rest` of the layout. `ratio` is share over share, with a 95 % interval from blocks of
-    time; `adjusted_p` is the false discovery rate (Benjamini-Hochberg over all rows). Both are null where no
-    interval can be given, or where fewer than 5 units of the tail and of the rest together have the value.
+    The tail is compared with the `rest` of the layout. `ratio` is share over share, with a 95 % interval; null where
+    the rest has none. `adjusted_p`: Fisher's exact test, as false discovery rate (Benjamini-Hochberg) over all values
+    that were tried. Only values that differ beyond chance are listed.
     """
-    block_count = min(judgement.block_counts) if judgement.method == "blocks" else 1
-    parameters = {"rest_band": comparison.layout.rest, "block_count": block_count}
+    # Whole counts: a finer split by time would only matter to a test that needs one.
+    parameters = {"rest_band": comparison.layout.rest, "block_count": 1}
     comparison.create_table("tail_attributes", "tail/attribute_rows", **parameters)
     chosen, set_aside = _comparable_attributes(comparison)
     parts = [comparison.rows(f"tail/{name}", **parameters) for name in ("difference_columns", "difference_hosts")]
     parts += [comparison.rows("tail/difference_attribute", attribute=key) for key in chosen]
-    tables = [
-        _table(part, block_count) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)
-    ]
+    tables = [_table(part) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)]
     found = pl.concat([pl.DataFrame(schema=DIFFERENCE_SCHEMA), *tables])
     return _ranked(found), set_aside
 
@@ -62,70 +61,80 @@ def _comparable_attributes(comparison: Comparison) -> tuple[list[str], list[str]
     return chosen, [key for key in keys if key not in chosen]
 
 
-def _table(part: pl.DataFrame, block_count: int) -> pl.DataFrame:
+def _table(part: pl.DataFrame) -> pl.DataFrame:
     """All values of one dimension that occur in the tail; a dimension with one value differs in nothing."""
-    values = part.drop_nulls("value").sort("value").partition_by("value", maintain_order=True)
-    if len(values) < 2 and part["value"].null_count() == 0:
+    values = part.drop_nulls("value")
+    if values["value"].n_unique() < 2 and part["value"].null_count() == 0:
         return pl.DataFrame(schema=DIFFERENCE_SCHEMA)
-    whole = _by_block(part, block_count)
+    tail_count, rest_count = int(part["tail_count"].sum()), int(part["rest_count"].sum())
+    counts = values.group_by("dimension", "value").agg(pl.col("tail_count", "rest_count").sum())
     described = [
-        {"dimension": rows["dimension"][0], "value": rows["value"][0], **_line(_by_block(rows, block_count), whole)}
-        for rows in values
+        {"dimension": dimension, "value": value, **_line(tail, tail_count, rest, rest_count)}
+        for dimension, value, tail, rest in counts.iter_rows()
+        if tail > 0
     ]
-    return pl.DataFrame(described, schema=DIFFERENCE_SCHEMA).filter(pl.col("tail_count") > 0)
+    return pl.DataFrame(described, schema=DIFFERENCE_SCHEMA)
 
 
-def _by_block(part: pl.DataFrame, block_count: int) -> np.ndarray:
-    """Counts of tail and rest in each block of time: float64[blocks, 2]."""
-    counts = np.zeros((block_count, 2))
-    np.add.at(counts, part["block"].to_numpy(), part.select("tail_count", "rest_count").to_numpy())
-    return counts
-
-
-def _line(counts: np.ndarray, whole: np.ndarray) -> dict[str, float | None]:
-    found, all_units = counts.sum(axis=0), np.maximum(whole.sum(axis=0), 1)
-    tail_share, rest_share = found / all_units
-    # Influence of each block on the two shares: their numerators minus what the share predicts.
-    tail_influence, rest_influence = ((counts - whole * (found / all_units)) / all_units).T
-    line: dict[str, float | None] = {
-        "tail_count": int(found[0]),
-        "rest_count": int(found[1]),
-        "tail_share": float(tail_share),
-        "rest_share": float(rest_share),
-        "ratio": float(tail_share / rest_share) if rest_share else None,
+def _line(tail: int, tail_whole: int, rest: int, rest_whole: int) -> dict[str, float | None]:
+    tail_share, rest_share = tail / tail_whole, rest / max(rest_whole, 1)
+    low, high = _ratio_interval(tail, tail_whole, rest, rest_whole)
+    return {
+        "tail_count": tail,
+        "rest_count": rest,
+        "tail_share": tail_share,
+        "rest_share": rest_share,
+        "ratio": tail_share / rest_share if rest_share else None,
+        "ratio_low": low,
+        "ratio_high": high,
+        "adjusted_p": exact_chance(tail, tail_whole, rest, rest_whole),
     }
-    occupied = int((whole.sum(axis=1) > 0).sum())
-    if occupied < blocks.MINIMUM_BLOCKS or found.sum() < _MINIMUM_COUNT:
-        return line | {"ratio_low": None, "ratio_high": None, "adjusted_p": None}
-    low, high = _ratio_interval(tail_share, rest_share, tail_influence, rest_influence, occupied - 1)
-    error = _spread(tail_influence - rest_influence, occupied)
-    p_value = student_two_sided((tail_share - rest_share) / error, occupied - 1) if error else None
-    return line | {"ratio_low": low, "ratio_high": high, "adjusted_p": p_value}
 
 
-def _ratio_interval(
-    tail_share: float, rest_share: float, tail_influence: np.ndarray, rest_influence: np.ndarray, freedom: int
-) -> tuple[float | None, float | None]:
-    if not tail_share or not rest_share:
+def _ratio_interval(tail: int, tail_whole: int, rest: int, rest_whole: int) -> tuple[float | None, float | None]:
+    """95 % interval of a ratio of two shares, on its logarithm (Katz and others 1978)."""
+    if not tail or not rest:
         return None, None
-    error = _spread(tail_influence / tail_share - rest_influence / rest_share, freedom + 1)
-    reach = min(student_quantile(CONFIDENCE, freedom) * error, 700.0)
-    ratio = tail_share / rest_share
-    return float(ratio * np.exp(-reach)), float(ratio * np.exp(reach))
+    spread = _NORMAL_REACH * sqrt(1 / tail - 1 / tail_whole + 1 / rest - 1 / rest_whole)
+    ratio = tail * rest_whole / (rest * tail_whole)
+    return ratio * exp(-spread), ratio * exp(spread)
 
 
-def _spread(influence: np.ndarray, occupied: int) -> float:
-    return float(np.sqrt((influence**2).sum() * occupied / (occupied - 1)))
+def exact_chance(tail: int, tail_whole: int, rest: int, rest_whole: int) -> float:
+    """Chance that a value is as unevenly spread over tail and rest as this: Fisher's exact test, both sides.
+
+    With so many units in all that have the value, how many of them lie in the tail is hypergeometric; all numbers that
+    are no more likely than this one count.
+    """
+    found, whole = tail + rest, tail_whole + rest_whole
+    numbers = np.arange(max(0, found - rest_whole), min(found, tail_whole) + 1)
+    logs = (
+        _log_choices(tail_whole, numbers)
+        + _log_choices(rest_whole, found - numbers)
+        - _log_choices(whole, np.array([found]))
+    )
+    chances = np.exp(logs)
+    own = chances[tail - numbers[0]]
+    return min(1.0, float(chances[chances <= own * (1 + 1e-7)].sum()))
+
+
+def _log_choices(whole: int, chosen: np.ndarray) -> np.ndarray:
+    """Logarithm of the number of ways to choose."""
+    factorials = _log_factorials(1 << max(whole, 1).bit_length())
+    return factorials[whole] - factorials[chosen] - factorials[whole - chosen]
+
+
+@lru_cache(maxsize=4)
+def _log_factorials(limit: int) -> np.ndarray:
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, limit + 1)))])
 
 
 def _ranked(found: pl.DataFrame) -> pl.DataFrame:
-    tested = found["adjusted_p"].is_not_null().to_numpy()
-    p_values = found["adjusted_p"].to_numpy().copy()
-    p_values[tested] = adjusted_p_values(p_values[tested])
-    adjusted = pl.Series("adjusted_p", p_values).fill_nan(None)
+    """The values that differ beyond chance, those that differ most first."""
+    adjusted = pl.Series("adjusted_p", adjusted_p_values(found["adjusted_p"].to_numpy()), dtype=pl.Float64)
+    difference = pl.col("tail_share") - pl.col("rest_share")
     return (
         found.with_columns(adjusted)
-        .with_columns(difference=pl.col("tail_share") - pl.col("rest_share"))
-        .sort("difference", "dimension", "value", descending=[True, False, False])
-        .drop("difference")
+        .filter((difference > 0) & (pl.col("adjusted_p") < 1 - CONFIDENCE))
+        .sort(difference.alias("difference"), "dimension", "value", descending=[True, False, False])
     )

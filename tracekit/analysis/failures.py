@@ -12,6 +12,8 @@ from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.exact import machine
 from tracekit.analysis.job_evidence import job_evidence
 from tracekit.analysis.job_failures import INCIDENT_SCHEMA, JobFailures, job_failures
+from tracekit.analysis.request_failures import request_failures
+from tracekit.analysis.request_failures_answer import RequestFailures
 from tracekit.schema import FailuresVerdict
 from tracekit.store import Database
 
@@ -32,7 +34,7 @@ class FailuresAnswer(BaseAnswer):
     training: JobFailures
     verdict: FailuresVerdict
     evidence: Evidence
-    serving: Any = None
+    serving: RequestFailures | None = None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("aborted", "rejected", "invalid"), 0))
     units: None = None
 
@@ -46,10 +48,12 @@ class FailuresAnswer(BaseAnswer):
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values, as `tracekit failures --json` prints it."""
         requests = [] if self.serving is None else self.serving.as_list()
+        told = {} if self.serving is None else self.serving.counts_and_refusals()
         return {
             "failed": self.failed,
             "incidents": [*self.training.as_list(), *requests],
             **self.counts,
+            **told,
             "verdict": self.verdict,
             "summary": self.summary,
             "quality": self.evidence.as_dict(),
@@ -57,8 +61,19 @@ class FailuresAnswer(BaseAnswer):
 
 
 @question("failures")
-def failures(database: Database, *, job: str | None = None, price: float | None = None) -> FailuresAnswer:
-    """First causes of all failures in the store, or of those of `job`; `price` as for `goodput`."""
+def failures(
+    database: Database, *, job: str | None = None, price: float | None = None, where: str | None = None
+) -> FailuresAnswer:
+    """First causes of all failures in the store, or of those of `job`; `price` as for `goodput`.
+
+    `where` selects requests by a condition over the view `units`; requests are left out where a job is asked for.
+    """
     training = job_failures(database, job=job, price=price)
-    verdict: FailuresVerdict = "failures" if training.failed else "no_failures"
-    return FailuresAnswer(training.failed, training, verdict, job_evidence(database))
+    serving = None if job is not None else request_failures(database, where=where)
+    if serving is not None and not serving.attempted:
+        serving = None
+    failed = training.failed + (serving.failed if serving else 0)
+    counts = {name: getattr(serving, name, 0) for name in ("aborted", "rejected", "invalid")}
+    counts["rejected"] += serving.shed if serving else 0
+    verdict: FailuresVerdict = "failures" if failed else "no_failures"
+    return FailuresAnswer(failed, training, verdict, job_evidence(database), serving, counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +13,10 @@ from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.exact import machine
 from tracekit.analysis.job_evidence import job_evidence
 from tracekit.analysis.job_goodput import LEAVES_SCHEMA, JobGoodput, job_goodput
+from tracekit.analysis.request_goodput import request_goodput
+from tracekit.analysis.request_goodput_answer import Mode, RequestGoodput
+from tracekit.analysis.slo import SloSet
+from tracekit.errors import UsageError
 from tracekit.schema import GoodputVerdict
 from tracekit.store import Database
 
@@ -21,13 +26,13 @@ from tracekit.store import Database
 class GoodputAnswer(BaseAnswer):
     """Goodput of what a store holds.
 
-    serving: None where it was not asked for. training: the ledgers of jobs. job, known_jobs: the job that was asked
-    for, and all there are where it is none of them. units: None, jobs have units of their own.
+    serving: requests against an SLO, None where none was given. training: the ledgers of jobs. job, known_jobs: the job
+    that was asked for, and all there are where it is none of them. units: None, jobs have units of their own.
     """
 
     schema: ClassVar = {"leaves": LEAVES_SCHEMA}
 
-    serving: Any
+    serving: RequestGoodput | None
     training: JobGoodput
     verdict: GoodputVerdict
     evidence: Evidence
@@ -60,12 +65,22 @@ def goodput(
     flops_per_token: float | None = None,
     device: str | None = None,
     precision: str = "bf16",
+    slo: str | SloSet | Mapping[str, Any] | None = None,
+    where: str | None = None,
+    mode: Mode = "tracekit",
+    objective: float | None = None,
 ) -> GoodputAnswer:
-    """Goodput of what the store holds; see `job_goodput` for the options."""
+    """Goodput of what the store holds; see `job_goodput` for the options of jobs, and `request_goodput` for the others.
+
+    Requests are judged where an `slo` says by what. Raises `UsageError` where `where` or `objective` comes without.
+    """
+    if slo is None and (where is not None or objective is not None):
+        raise UsageError("say what a good request is: slo='ttft=2s,tpot=50ms'")
     training = job_goodput(
         database, job=job, price=price, flops_per_token=flops_per_token, device=device, precision=precision
     )
     has_jobs = bool(training.jobs.height)
     known = () if has_jobs or job is None else tuple(database.query("jobs/jobs", job=None)["job_id"].to_list())
     verdict: GoodputVerdict = "ledger" if has_jobs else "no_jobs"
-    return GoodputAnswer(None, training, verdict, job_evidence(database), job=job, known_jobs=known)
+    serving = None if slo is None else request_goodput(database, slo, where=where, mode=mode, objective=objective)
+    return GoodputAnswer(serving, training, verdict, job_evidence(database), job=job, known_jobs=known)

@@ -104,7 +104,7 @@ def _with(told: pl.DataFrame, dumped: pl.DataFrame) -> pl.DataFrame:
     """Rows of one frame behind those of another, in its columns and types."""
     if dumped.is_empty():
         return told
-    return pl.concat([told, dumped], how="diagonal_relaxed").select(told.columns).cast(dict(told.schema))
+    return pl.concat([told, dumped], how="diagonal_relaxed").select(told.columns).cast(told.schema)
 
 
 def _incidents(database: Database, job: str | None, price: float | None) -> pl.DataFrame:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from tracekit.analysis import blocks
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_sums, with_total
+from tracekit.analysis.comparison import Layout
 from tracekit.analysis.influence import influence_sums
+from tracekit.analysis.like_units import like_influence
 from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.significance import Uncertainty, from_blocks, from_windows
+from tracekit.analysis.significance import Uncertainty, from_blocks, from_windows, widened
 from tracekit.schema import MINIMUM_UNITS
 
 Shortage = Literal["too_few_units", "too_few_blocks"]
@@ -23,7 +25,8 @@ class Judgement:
 
     `method`: `windows`, `blocks` or `none`; `shortage` says why none. `block_counts`: independent blocks of
     each side, or the number of windows. `block_ns`: their lengths. `uncertainty`: over all stages and, last,
-    their sum; None without a method.
+    their sum; None without a method. `like_uncertainty`: the same for the excess over like units, where the sides hold
+    other units.
     """
 
     method: Literal["windows", "blocks", "none"]
@@ -31,6 +34,12 @@ class Judgement:
     block_ns: list[int]
     uncertainty: Uncertainty | None
     shortage: Shortage | None = None
+    like_uncertainty: Uncertainty | None = None
+
+    @property
+    def deciding(self) -> Uncertainty | None:
+        """What says whether a stage is slower: against like units where the units differ, else as a whole."""
+        return self.like_uncertainty or self.uncertainty
 
 
 def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, int]]) -> Judgement:
@@ -41,42 +50,66 @@ def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, in
     tail, reference = cohorts[TAIL], cohorts[REFERENCE]
     if min(tail.count, reference.count) < MINIMUM_UNITS:
         return Judgement("none", [], [], None, "too_few_units")
-    if reference.band is None:
-        return _by_windows(sums, tail, reference)
     contributions = {number: influence_sums(band_sums(sums, cohorts, number, edges[number])) for number in edges}
+    if reference.band is None:
+        return _by_windows(sums, tail, reference, contributions[TAIL])
     if tail.units is reference.units:
         return _by_blocks([(tail.units, contributions[TAIL] - contributions[REFERENCE])])
     return _by_blocks([(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])])
 
 
-def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort) -> Judgement:
+def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort, contributions: np.ndarray) -> Judgement:
     counts = np.bincount(reference.bins)
     means = with_total(sums.by_bin[REFERENCE] / counts[:, None])
-    return Judgement("windows", [len(counts)], [tail.units.duration_ns], from_windows(means))
+    between = from_windows(means)
+    own = _by_blocks([(tail.units, contributions)]).uncertainty
+    uncertainty = between if own is None else widened(between, own)
+    return Judgement("windows", [len(counts)], [tail.units.duration_ns], uncertainty)
 
 
 def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]]) -> Judgement:
-    merged = [_occupied_blocks(units, contributions) for units, contributions in sides]
-    counts = [len(part) for part in merged]
-    lengths = [units.duration_ns // max(count, 1) for (units, _), count in zip(sides, counts, strict=True)]
-    if min(counts) < blocks.MINIMUM_BLOCKS:
+    merged, shares = zip(*(_occupied_blocks(units, contributions) for units, contributions in sides), strict=True)
+    counts = [max(1, int(share * len(part))) for part, share in zip(merged, shares, strict=True)]
+    lengths = [units.duration_ns // count for (units, _), count in zip(sides, counts, strict=True)]
+    if min(len(part) for part in merged) < blocks.FEWEST_BLOCKS:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
-    return Judgement("blocks", counts, lengths, from_blocks(merged))
+    return Judgement("blocks", counts, lengths, from_blocks(list(merged), 1 / min(shares)))
 
 
-def _occupied_blocks(units: MeasuredUnits, contributions: np.ndarray) -> np.ndarray:
-    """Contributions of blocks that hold units at all: float64[K, S + 1]."""
+def _occupied_blocks(units: MeasuredUnits, contributions: np.ndarray) -> tuple[np.ndarray, float]:
+    """Contributions of blocks that hold units at all (float64[K, S + 1]), and the share of independent ones."""
     bins = blocks.slices(units.start_ns)
-    deviations = np.bincount(bins, units.value_ns - units.value_ns.mean(), minlength=blocks.SLICE_COUNT)
+    adjusted_ns = _less_class_means(units)
+    deviations = np.bincount(bins, adjusted_ns, minlength=blocks.SLICE_COUNT)
     # Ranks show a swinging load that a few extreme durations would hide.
-    ranks = np.bincount(bins, _middle_ranks(units.value_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
-    count = blocks.independent_block_count([deviations, ranks, contributions[:, -1]])
+    ranks = np.bincount(bins, _middle_ranks(adjusted_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
+    independent = blocks.independent_block_count([deviations, ranks, contributions[:, -1]])
+    count = max(blocks.FEWEST_BLOCKS, int(independent))
     occupied = blocks.merged(np.bincount(bins, minlength=blocks.SLICE_COUNT), count) > 0
-    return blocks.merged(contributions, count)[occupied]
+    return blocks.merged(contributions, count)[occupied], min(1.0, independent / count)
 
 
-def _middle_ranks(ordered: np.ndarray) -> np.ndarray:
-    """Rank of each value of an ordered array; equal values share the middle of their ranks (float64)."""
-    first = np.searchsorted(ordered, ordered, side="left")
-    last = np.searchsorted(ordered, ordered, side="right") - 1
+def _less_class_means(units: MeasuredUnits) -> np.ndarray:
+    """The metric of each unit less the mean of its class: who comes when is no memory of the system (float64)."""
+    counts = np.maximum(np.bincount(units.class_id), 1)
+    means = np.bincount(units.class_id, units.value_ns) / counts
+    return units.value_ns - means[units.class_id]
+
+
+def _middle_ranks(values: np.ndarray) -> np.ndarray:
+    """Rank of each value; equal values share the middle of their ranks (float64)."""
+    ordered = np.sort(values)
+    first = np.searchsorted(ordered, values, side="left")
+    last = np.searchsorted(ordered, values, side="right") - 1
     return (first + last) / 2
+
+
+def judge_like(judgement: Judgement, layout: Layout, sums: StageSums, quantile: float) -> Judgement:
+    """Judge the excess over like units too, by blocks, where the sides hold other units (`LikeUnits.is_changed`)."""
+    like, tail = layout.like, layout.cohorts[TAIL]
+    if like is None or not like.is_changed or judgement.uncertainty is None:
+        return judgement
+    baseline, own = like_influence(like, quantile, sums, layout.like_number)
+    selection = influence_sums(band_sums(sums, layout.cohorts, TAIL, layout.edges[TAIL])) - own
+    judged = _by_blocks([(tail.units, selection), (like.baseline, baseline)])
+    return replace(judgement, like_uncertainty=judged.uncertainty)

@@ -23,7 +23,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class CohortSums:
-    """One cohort by class and stage: `unit_counts` int64[G], `self_ns` and `call_counts` int64[G, S]."""
+    """One cohort by class and stage: `unit_counts` [G], `self_ns` and `call_counts` [G, S].
+
+    int64, or float64 where units are weighted."""
 
     unit_counts: np.ndarray
     self_ns: np.ndarray
@@ -70,6 +72,36 @@ def mix_split(tail: CohortSums, baseline: CohortSums, excess_ns: np.ndarray) -> 
     )
 
 
+def weighted_sums(parts: list[tuple[CohortSums, np.ndarray]]) -> CohortSums:
+    """Cohorts as one, each with the weight of its classes (float64[G, 1])."""
+    return CohortSums(
+        unit_counts=sum(part.unit_counts * weight[:, 0] for part, weight in parts),
+        self_ns=sum(part.self_ns * weight for part, weight in parts),
+        call_counts=sum(part.call_counts * weight for part, weight in parts),
+    )
+
+
+def like_split(tail: CohortSums, like: CohortSums, baseline: CohortSums, excess_ns: np.ndarray) -> MixSplit:
+    """Split the excess by way of the baseline with the units of the tail's selection (`like`), exactly.
+
+    Mix is what `like` takes more than the baseline; all that the tail takes more than `like` is rate, also where
+    slower units of a class fill a larger part of the tail. Rounding as in `mix_split`.
+    """
+    mix_of, rate_of = _whole_mean(like) - _whole_mean(baseline), _whole_mean(tail) - _whole_mean(like)
+    mix = np.rint(mix_of).astype(np.int64)
+    rate = excess_ns - mix
+    split = mix_split(tail, like, np.rint(rate_of).astype(np.int64))
+    before = mix_split(like, baseline, mix)
+    return MixSplit(
+        mix_ns=mix,
+        rate_ns=rate,
+        calls_ns=split.calls_ns,
+        per_call_ns=rate - split.calls_ns,
+        class_mix_ns=before.class_mix_ns + before.class_rate_ns,
+        class_rate_ns=whole_parts(split.class_mix_ns + split.class_rate_ns, int(rate.sum())),
+    )
+
+
 def whole_parts(values: np.ndarray, total: int) -> np.ndarray:
     """Each value to the nearest integer; what rounding leaves of `total` goes to the largest (int64)."""
     parts = np.rint(values).astype(np.int64)
@@ -78,12 +110,20 @@ def whole_parts(values: np.ndarray, total: int) -> np.ndarray:
     return parts
 
 
+def _nonzero(counts: np.ndarray) -> np.ndarray:
+    return np.where(counts > 0, counts, 1)
+
+
+def _whole_mean(cohort: CohortSums) -> np.ndarray:
+    return cohort.self_ns.sum(axis=0) / max(float(cohort.unit_counts.sum()), 1e-9)
+
+
 def _shares(cohort: CohortSums) -> np.ndarray:
     return (cohort.unit_counts / cohort.unit_counts.sum())[:, None]
 
 
 def _means(cohort: CohortSums) -> np.ndarray:
-    return cohort.self_ns / np.maximum(cohort.unit_counts, 1)[:, None]
+    return cohort.self_ns / _nonzero(cohort.unit_counts)[:, None]
 
 
 def _counterparts(
@@ -112,4 +152,4 @@ def _call_excess(tail: CohortSums, baseline: CohortSums) -> np.ndarray:
 
 
 def _calls(cohort: CohortSums) -> np.ndarray:
-    return cohort.call_counts / np.maximum(cohort.unit_counts, 1)[:, None]
+    return cohort.call_counts / _nonzero(cohort.unit_counts)[:, None]

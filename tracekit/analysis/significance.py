@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
 CONFIDENCE = 0.95
 _DRAWS = 4000
+_SKEWNESS_FREEDOM = 9
 _SEED = 20_241_107
 """The critical value is simulated with a fixed seed: the same data give the same answer."""
 
@@ -19,7 +20,8 @@ class Uncertainty:
 
     `standard_error`: float64[S], in the unit of the estimates. `skewness`: float64[S], that of the estimates.
     `freedom`: degrees of freedom. `critical`: the largest |t| over all S that chance alone exceeds in 5 % of
-    cases. `reach`: the |t| that chance exceeds in 5 % of cases for one estimate.
+    cases. `reach`: the |t| that chance exceeds in 5 % of cases for one estimate. `interval_error`: float64[S], the
+    spread that intervals must cover where it is more than that of the test; None where it is the same.
     """
 
     standard_error: np.ndarray
@@ -27,6 +29,7 @@ class Uncertainty:
     freedom: int
     critical: float
     reach: float
+    interval_error: np.ndarray | None = None
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
         """Which estimates differ from zero at a family-wise error of 5 %, with and without skewness."""
@@ -43,20 +46,31 @@ class Uncertainty:
         """
         skew_low = _bent(np.full_like(estimates, -self.reach), self.skewness)
         skew_high = _bent(np.full_like(estimates, self.reach), self.skewness)
-        low = estimates - self.standard_error * np.maximum(skew_high, self.reach)
-        high = estimates - self.standard_error * np.minimum(skew_low, -self.reach)
+        error = self.standard_error if self.interval_error is None else self.interval_error
+        low = estimates - error * np.maximum(skew_high, self.reach)
+        high = estimates - error * np.minimum(skew_low, -self.reach)
         return low, high
 
 
-def from_blocks(contributions: list[np.ndarray]) -> Uncertainty:
+def from_blocks(contributions: list[np.ndarray], design_effect: float = 1.0) -> Uncertainty:
     """Uncertainty of a sum of independent estimates from their block contributions.
 
     Each array is float64[K, S] with columns that sum to zero (`influence_sums`); arrays of different
     selections are independent of each other. Degrees of freedom are those of the side with the fewest
-    blocks, which is the lower bound of Welch's.
+    blocks, which is the lower bound of Welch's. `design_effect`: by how much the variance is larger than that of
+    independent blocks.
     """
     stacked = np.concatenate([part * np.sqrt(len(part) / (len(part) - 1)) for part in contributions])
-    return _uncertainty(stacked, freedom=min(len(part) for part in contributions) - 1)
+    return _uncertainty(stacked * np.sqrt(design_effect), freedom=min(len(part) for part in contributions) - 1)
+
+
+def widened(uncertainty: Uncertainty, other: Uncertainty) -> Uncertainty:
+    """The same test, with intervals that also reach as far as the spread of `other` says.
+
+    Windows before show what is chance in health; a fault may have a spread of its own.
+    """
+    own = other.standard_error * other.reach / uncertainty.reach
+    return replace(uncertainty, interval_error=np.maximum(uncertainty.standard_error, own))
 
 
 def from_windows(window_means: np.ndarray) -> Uncertainty:
@@ -73,6 +87,9 @@ def _uncertainty(contributions: np.ndarray, *, freedom: int) -> Uncertainty:
     error = np.sqrt((contributions**2).sum(axis=0))
     cubes = (contributions**3).sum(axis=0)
     skewness = np.divide(cubes, error**3, out=np.zeros_like(error), where=error > 0)
+    if freedom < _SKEWNESS_FREEDOM:
+        # So few parts do not show a third moment.
+        skewness = np.zeros_like(error)
     critical = _max_critical(contributions, error, freedom)
     return Uncertainty(error, skewness, freedom, critical, student_quantile(CONFIDENCE, freedom))
 

@@ -245,5 +245,5 @@ def _named(excess_ns: NDArray[np.float64], who: pl.DataFrame, steps: pl.DataFram
             pl.lit(rows["stage"][0]).alias("stage"),
             pl.Series("excess_ns", np.rint(excess_ns[at, column]).astype(np.int64)),
         )
-        .cast(dict(SLOW_SCHEMA))
+        .cast(pl.Schema(SLOW_SCHEMA))
     )

@@ -16,10 +16,13 @@ import polars as pl
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums
 from tracekit.analysis.comparison import Comparison
 from tracekit.analysis.judgement import Judgement
-from tracekit.analysis.mix import CohortSums, MixSplit, mix_split
+from tracekit.analysis.mix import CohortSums, MixSplit, like_split, mix_split, weighted_sums
 from tracekit.analysis.rounding import apportioned, rounded_parts
 from tracekit.analysis.selection import CLASS_LIMIT
 from tracekit.schema import UNATTRIBUTED, StepStage, UnitKind
+
+LARGE_FACTOR = 3
+"""A stage that takes so many times its baseline matters, whatever its share of the whole."""
 
 STAGE_SCHEMA = {
     "stage": pl.String,
@@ -79,9 +82,8 @@ LEVEL_SCHEMA = {
 
 def class_cohorts(comparison: Comparison) -> tuple[CohortSums, CohortSums]:
     """The tail and the baseline by class and stage."""
-    frame = comparison.rows("tail/class_sums")
-    stages, cohorts = comparison.sums.stages, comparison.layout.cohorts
-    return _by_class(frame, stages, cohorts, TAIL), _by_class(frame, stages, cohorts, REFERENCE)
+    tail, baseline = _cohorts_by_class(comparison, TAIL, REFERENCE)
+    return tail, baseline
 
 
 def stage_frame(
@@ -90,16 +92,21 @@ def stage_frame(
     by_class: tuple[CohortSums, CohortSums],
     *,
     floor_ns: int,
+    resolution_ns: int,
 ) -> tuple[pl.DataFrame, MixSplit]:
     """One row a stage (STAGE_SCHEMA), the largest excess first, and the split by mix, stages in name order.
 
-    `floor_ns`: no smaller excess is called significant.
+    `floor_ns`: no smaller excess is called significant, unless it is large for its stage (`LARGE_FACTOR`); none is
+    below the resolution of the clocks.
     """
     sums, cohorts = comparison.sums, comparison.layout.cohorts
     tail = rounded_parts(_totals(sums, TAIL), cohorts[TAIL].count)
     baseline = rounded_parts(_totals(sums, REFERENCE), cohorts[REFERENCE].count)
     excess = np.array(tail, dtype=np.int64) - np.array(baseline, dtype=np.int64)
-    mix = mix_split(*by_class, excess)
+    mix = _mix(comparison, by_class, excess)
+    floors_ns = np.full(len(excess), floor_ns)
+    if comparison.layout.levels:
+        floors_ns = _floors(tail, baseline, floor_ns, resolution_ns)
     owners = comparison.rows("tail/stage_owners", stages=sums.stages)
     alternative = _alternative_excess(sums, cohorts)
     columns = {
@@ -110,7 +117,7 @@ def stage_frame(
         "baseline_mean_ns": baseline,
         "excess_ns": excess,
         "share": shares(excess),
-        **_judged(excess, judgement, floor_ns=floor_ns),
+        **_judged(excess, mix.rate_ns, judgement, floors_ns=floors_ns),
         "alternative_excess_ns": alternative,
         "ambiguity_ns": np.abs(alternative - excess),
         "mix_ns": mix.mix_ns,
@@ -122,6 +129,19 @@ def stage_frame(
     }
     frame = pl.DataFrame(columns, schema=STAGE_SCHEMA)
     return frame.sort("excess_ns", "stage", descending=[True, False]), mix
+
+
+def _mix(comparison: Comparison, by_class: tuple[CohortSums, CohortSums], excess_ns: np.ndarray) -> MixSplit:
+    """The excess by cause: class by class inside one selection, and against like units of another."""
+    layout = comparison.layout
+    if layout.like is None:
+        return mix_split(*by_class, excess_ns)
+    number = layout.like_number
+    matched, own, pooled = _cohorts_by_class(comparison, number, number + 1, layout.pooled)
+    weights = np.zeros((CLASS_LIMIT + 1, 1))
+    weights[: len(layout.like.class_weights), 0] = layout.like.class_weights
+    like = weighted_sums([(matched, weights), (own, np.full_like(weights, layout.like.own_weight))])
+    return like_split(by_class[TAIL], like, pooled, excess_ns)
 
 
 def operation_frame(comparison: Comparison, stages: pl.DataFrame) -> pl.DataFrame:
@@ -212,6 +232,12 @@ def _totals(sums: StageSums, cohort: int) -> list[int]:
     return [int(total) for total in sums.total_ns(cohort)]
 
 
+def _floors(tail: list[int], baseline: list[int], floor_ns: int, resolution_ns: int) -> np.ndarray:
+    """The least excess of each stage that matters: of the whole, or of what is large for the stage itself."""
+    is_large = np.array(tail) >= LARGE_FACTOR * np.array(baseline)
+    return np.where(is_large, resolution_ns, floor_ns)
+
+
 def _alternative_excess(sums: StageSums, cohorts: list[Cohort]) -> np.ndarray:
     tail, baseline = (
         rounded_parts([int(total) for total in sums.alternative_ns[number]], cohorts[number].count)
@@ -220,18 +246,28 @@ def _alternative_excess(sums: StageSums, cohorts: list[Cohort]) -> np.ndarray:
     return np.array(tail, dtype=np.int64) - np.array(baseline, dtype=np.int64)
 
 
-def _judged(excess_ns: np.ndarray, judgement: Judgement, *, floor_ns: int) -> dict[str, object]:
-    if judgement.uncertainty is None:
+def _judged(
+    excess_ns: np.ndarray, rate_ns: np.ndarray, judgement: Judgement, *, floors_ns: np.ndarray
+) -> dict[str, object]:
+    if judgement.uncertainty is None or judgement.deciding is None:
         nothing = [None] * len(excess_ns)
         return {"low_ns": nothing, "high_ns": nothing, "significant": nothing}
     estimates = np.append(excess_ns, excess_ns.sum()).astype(np.float64)
     low, high = judgement.uncertainty.intervals(estimates)
-    exceeds = judgement.uncertainty.exceeds(estimates)[:-1]
+    decisive_ns = excess_ns if judgement.like_uncertainty is None else rate_ns
+    exceeds = judgement.deciding.exceeds(np.append(decisive_ns, decisive_ns.sum()).astype(np.float64))[:-1]
     return {
         "low_ns": np.rint(low[:-1]).astype(np.int64),
         "high_ns": np.rint(high[:-1]).astype(np.int64),
-        "significant": exceeds & (np.abs(excess_ns) >= floor_ns),
+        "significant": exceeds & (np.abs(decisive_ns) >= floors_ns),
     }
+
+
+def _cohorts_by_class(comparison: Comparison, *numbers: int) -> list[CohortSums]:
+    """Cohorts by class and stage."""
+    frame = comparison.rows("tail/class_sums", bands=list(numbers))
+    stages, cohorts = comparison.sums.stages, comparison.layout.cohorts
+    return [_by_class(frame, stages, cohorts, number) for number in numbers]
 
 
 def _by_class(frame: pl.DataFrame, stages: list[str], cohorts: list[Cohort], number: int) -> CohortSums:

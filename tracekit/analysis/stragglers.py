@@ -67,7 +67,14 @@ RANK_SCHEMA = {
     "host": pl.String,
     "step_ns": pl.Int64,
 }
-HELD_UP_SCHEMA = {"job_id": pl.String, "attempt": pl.Int64, "step": pl.Int64, "rank": pl.Int64, "waited_ns": pl.Int64}
+HELD_UP_SCHEMA = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "step": pl.Int64,
+    "rank": pl.Int64,
+    "is_unexplained": pl.Boolean,
+    "waited_ns": pl.Int64,
+}
 PIPELINE_SCHEMA = {
     "job_id": pl.String,
     "pipeline_stage": pl.Int64,
@@ -200,8 +207,8 @@ def _costs(database: Database, job: str | None, jobs: pl.DataFrame) -> tuple[pl.
     own = database.query("stragglers/own_times", job=job).join(jobs, on="job_id", how="semi")
     key = ["job_id", "attempt", "step", "rank", "role", "stage"]
     slow = slow_times(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()))
-    ranks = database.query("stragglers/ranks", job=job).cast(RANK_SCHEMA)
-    cost = charged(slow, ranks, database.query("stragglers/held_up", job=job).cast(HELD_UP_SCHEMA))
+    ranks = database.query("stragglers/ranks", job=job).cast(pl.Schema(RANK_SCHEMA))
+    cost = charged(slow, ranks, database.query("stragglers/held_up", job=job).cast(pl.Schema(HELD_UP_SCHEMA)))
     named = culprits(cost, jobs)
     spread_out = spread(cost, named, jobs)
     excess = excess_by_operation(own, slow)

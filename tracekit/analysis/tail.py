@@ -10,11 +10,14 @@ import polars as pl
 
 from tracekit.analysis import split
 from tracekit.analysis.answer import question
+from tracekit.analysis.blocks import MINIMUM_BLOCKS
+from tracekit.analysis.change import Change, found_change
 from tracekit.analysis.cohorts import Cohort
-from tracekit.analysis.comparison import BODY_BASELINE, Comparison, Layout
+from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comparison, Layout
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
-from tracekit.analysis.judgement import Judgement, judge
+from tracekit.analysis.judgement import Judgement, judge, judge_like
+from tracekit.analysis.like_units import LikeUnits
 from tracekit.analysis.load import load_frame
 from tracekit.analysis.measured import MeasuredUnits, band, clock_resolution_ns
 from tracekit.analysis.rare_calls import rare_call_frame
@@ -23,7 +26,7 @@ from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import verdict_of
 from tracekit.errors import UsageError
-from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric
+from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric, UnitKind
 from tracekit.store import Database
 
 PRACTICAL_SHARE = 0.05
@@ -40,8 +43,10 @@ class TailQuestion:
     metric: Metric
     quantile: float | None = None
     where: str | None = None
-    baseline: str = BODY_BASELINE
+    baseline: str = AUTOMATIC_BASELINE
     outcome: str = OUTCOMES[0]
+    change: Change | None = None
+    used: float | None = None
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for an option that makes no sense."""
@@ -55,12 +60,21 @@ class TailQuestion:
     @property
     def comparison(self) -> Literal["body", "selection"]:
         """Whether the tail is compared with the middle of the same units, or with another selection."""
-        return "body" if self.baseline == BODY_BASELINE else "selection"
+        return "body" if self.baseline_condition is None else "selection"
 
     @property
     def baseline_condition(self) -> str | None:
         """What selects the units of the baseline; None for the middle of the same units."""
-        return None if self.baseline == BODY_BASELINE else self.baseline
+        if self.change is not None:
+            return _started(self.change.before_start_ns, self.change.before_end_ns, self.where)
+        return None if self.baseline in (BODY_BASELINE, AUTOMATIC_BASELINE) else self.baseline
+
+    @property
+    def selection_condition(self) -> str | None:
+        """What selects the units: those of the change that was found, of those that were asked about."""
+        if self.change is None:
+            return self.where
+        return _started(self.change.start_ns, self.change.end_ns, self.where)
 
 
 @question("tail")
@@ -70,7 +84,7 @@ def tail(
     *,
     quantile: float | None = None,
     where: str | None = None,
-    baseline: str = BODY_BASELINE,
+    baseline: str = AUTOMATIC_BASELINE,
     outcome: str = OUTCOMES[0],
 ) -> TailAnswer:
     """Compare the units at or above a quantile of `metric` with a baseline, stage by stage, exactly.
@@ -80,10 +94,11 @@ def tail(
         leaves at least `MINIMUM_UNITS` units in the tail of the selection and of the baseline selection, and
         all units where none does.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
-    baseline: `body` compares the tail with the middle (p40 to p60) of the same units: where the tail is. A
-        SQL condition selects other units, and the tail of the selection is compared with the tail of those at
-        the same quantile: what changed. Then `levels` also holds the middle of the one against that of the
-        other.
+    baseline: `auto` finds when the store changed (`found_change`) and compares the requests of that time with those
+        before; where it did not change, and for steps, it is `body`. `body` compares the tail with the middle (p40 to
+        p60) of the same units: where the tail is. A SQL condition selects other units, and the tail of the selection
+        is compared with the tail of those at the same quantile: what changed. Then, and after a change, `levels` also
+        holds the middle of the one against that of the other.
     outcome: one of `OUTCOMES` that units must have, or `any`.
 
     Chance is judged by windows where the baseline selection holds at least 20 that are as long as the
@@ -93,19 +108,53 @@ def tail(
     `InsufficientDataError` where the stored stages contradict the durations.
     """
     asked = TailQuestion(metric, quantile, where, baseline, outcome)
-    with Selection(database, metric, where=where, baseline=asked.baseline_condition, outcome=outcome) as selection:
-        used = chosen_quantile(selection.sides, baseline) if quantile is None else quantile
-        layout = Layout.of(selection.sides, baseline, quantile=used)
+    if baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST:
+        with Selection(database, metric, where=where, outcome=outcome) as selection:
+            change = found_change(selection)
+        if change is not None:
+            # What stood out in the course of time is told only where a comparison bears it out: of the slowest, or of
+            # all, who show a small change better.
+            for used in (quantile, 0.0) if quantile is None else (quantile,):
+                answer = _answered(database, replace(asked, change=change, used=used))
+                if answer.verdict not in _UNCONFIRMED:
+                    return answer
+    return _answered(database, asked)
+
+
+_UNCONFIRMED = ("no_excess", "too_few_blocks", "too_few_units", "no_units")
+
+
+def _answered(database: Database, asked: TailQuestion) -> TailAnswer:
+    conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
+    with Selection(database, asked.metric, **conditions, outcome=asked.outcome) as selection:
+        quantile = asked.quantile if asked.used is None else asked.used
+        used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
+        layout = Layout.of(selection.sides, asked.comparison, quantile=used)
         with Comparison(selection, layout) as comparison:
-            judgement = None if comparison.is_empty else judge(comparison.sums, layout.cohorts, layout.edges)
+            judgement = None if comparison.is_empty else _judged(comparison, used)
             return _answer(asked, comparison, judgement, quantile=used)
+
+
+def _started(first_ns: int, end_ns: int, where: str | None) -> str:
+    """The units of a condition that start in a time."""
+    inside = f"start_ns >= {first_ns} AND start_ns < {end_ns}"
+    return inside if where is None else f"({where}\n) AND {inside}"
+
+
+def _judged(comparison: Comparison, quantile: float) -> Judgement:
+    layout, sums = comparison.layout, comparison.sums
+    return judge_like(judge(sums, layout.cohorts, layout.edges), layout, sums, quantile)
 
 
 def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
     """The highest of `DEFAULT_QUANTILES` that leaves enough units in every tail that is compared, else 0."""
     compared = sides[:1] if baseline == BODY_BASELINE else sides
+    like = LikeUnits.of(*sides) if baseline != BODY_BASELINE else None
     for quantile in DEFAULT_QUANTILES:
-        if all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared):
+        has_enough = all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared)
+        # A few units that stand for many say little.
+        has_like = like is None or not like.is_changed or like.effective_count(quantile) >= MINIMUM_UNITS
+        if has_enough and has_like:
             return quantile
     return 0.0
 
@@ -122,6 +171,11 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         outcome=asked.outcome,
         quantile_asked=asked.quantile,
         comparison=asked.comparison,
+        change_start_ns=None if asked.change is None else asked.change.start_ns,
+        change_end_ns=None if asked.change is None else asked.change.end_ns,
+        change_lasts=None if asked.change is None else asked.change.lasts,
+        change_is_first=None if asked.change is None else asked.change.before_start_ns >= asked.change.end_ns,
+        change_series=None if asked.change is None else asked.change.series,
         stored_count=selection.stored_count,
         count=sides[0].count,
         baseline_selection_count=(sides[1] if comparison.layout.levels else sides[0]).count,
@@ -141,10 +195,18 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
 def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) -> dict[str, Any]:
     by_class = split.class_cohorts(comparison)
     floor_ns = max(resolution_ns, round(PRACTICAL_SHARE * abs(comparison.excess_ns)))
-    stages, mix = split.stage_frame(comparison, judgement, by_class, floor_ns=floor_ns)
+    stages, mix = split.stage_frame(comparison, judgement, by_class, floor_ns=floor_ns, resolution_ns=resolution_ns)
     operations = split.operation_frame(comparison, stages)
-    differences, set_aside = difference_frame(comparison, judgement)
-    return _excess(comparison, judgement, resolution_ns) | {
+    differences, set_aside = difference_frame(comparison)
+    facts = _excess(comparison, judgement, resolution_ns)
+    is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
+    if comparison.layout.levels and not facts["significant"]:
+        # Where the whole could be chance, the stages that could not be come first, as in the sentence.
+        certain = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
+        stages = stages.sort(certain, pl.col("excess_ns"), pl.col("stage"), descending=[True, True, False])
+    if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
+        facts["shortage"] = "too_few_blocks"
+    return facts | {
         "stages": stages,
         "operations": operations,
         "causes": split.cause_frame(comparison, stages),
@@ -174,6 +236,7 @@ def _excess(comparison: Comparison, judgement: Judgement, resolution_ns: int) ->
     }
     if judgement.uncertainty is None:
         return facts
+    facts["is_other_mix"] = judgement.like_uncertainty is not None
     # The whole is the last of the family that is tested together.
     estimates = np.zeros(len(judgement.uncertainty.standard_error))
     estimates[-1] = comparison.excess_ns

@@ -61,11 +61,15 @@ class TailAnswer(BaseAnswer):
     load: with a baseline selection, the work that arrived each second on both sides.
     rare_calls: with a baseline selection, stages that few units have, by their time per call in all units that enter.
     levels: with a baseline selection, the same split between the middles and between all units.
-    differences: attribute values that are more frequent in the tail than in the middle of the selection; of requests
+    differences: attribute values that are more frequent in the tail than in the baseline, beyond chance; of requests
         also the hosts that served them, by service (`host of SERVICE`).
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
+    change_start_ns, change_end_ns: with baseline `auto`, the time whose units are compared with those before, None
+        where the store did not change; change_lasts: whether it goes on to the end; change_series: where it is
+        clearest; change_is_first: whether it began with the store, so that it is compared with what came after.
+    is_other_mix: whether the sides hold other units, so that stages are judged against like ones (`rate_ns`).
     verdict, summary: the conclusion as a stable code and as sentences. evidence: what the data can bear.
     units: the units that are compared, by cohort.
     """
@@ -124,4 +128,10 @@ class TailAnswer(BaseAnswer):
     evidence: Evidence
     units: pl.DataFrame
     shortage: str | None = None
+    is_other_mix: bool = False
+    change_start_ns: int | None = None
+    change_end_ns: int | None = None
+    change_lasts: bool | None = None
+    change_series: str | None = None
+    change_is_first: bool | None = None
     verdict: TailVerdict = "no_units"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracekit.analysis.split import LARGE_FACTOR
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.schema import UNATTRIBUTED, ServingStage, TailVerdict
 
@@ -43,6 +44,8 @@ def is_mix(answer: TailAnswer) -> bool:
     """
     if answer.excess_ns <= 0 or lacks_counterparts(answer):
         return False
+    if answer.is_other_mix:
+        return not len(certain_stages(answer)) and bool(answer.stages["rate_ns"].sum() <= MAJORITY * answer.excess_ns)
     limit_ns = MIX_SHARE * answer.excess_ns
     sized = answer.size.filter(pl.col("per_token_ns").is_not_null())
     return answer.stages["rate_ns"].sum() <= limit_ns and sized["per_token_ns"].sum() <= limit_ns
@@ -76,15 +79,28 @@ def is_load(answer: TailAnswer) -> bool:
 
 def certain_stages(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `stages` that are slower beyond chance, the largest first."""
-    return answer.stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0))
+    grown = "rate_ns" if answer.is_other_mix else "excess_ns"
+    return answer.stages.filter(pl.col("significant") & (pl.col(grown) > 0))
 
 
 def slower_stages(answer: TailAnswer) -> pl.DataFrame:
-    """Those of them that matter for the whole, by a share of what the baseline takes.
+    """Those of them that matter: for the whole, by a share of what the baseline takes, or for themselves.
 
     Where the whole could be chance, so could a share of its excess.
     """
-    return certain_stages(answer).filter(pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns)
+    matters = pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns
+    return certain_stages(answer).filter(matters | _is_large(answer))
+
+
+def large_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `stages` that are slower beyond chance and take many times what they took."""
+    return certain_stages(answer).filter(_is_large(answer))
+
+
+def _is_large(answer: TailAnswer) -> pl.Expr:
+    """Slow ones against their own middle are large in every stage that makes them slow."""
+    many_times = pl.col("tail_mean_ns") >= LARGE_FACTOR * pl.col("baseline_mean_ns")
+    return many_times & pl.lit(answer.comparison == "selection")
 
 
 def slower_calls(answer: TailAnswer) -> pl.DataFrame:

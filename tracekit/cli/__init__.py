@@ -20,6 +20,7 @@ USAGE_EXIT_CODE = 2
 
 COMMANDS = (
     DeferredCommand("app", "pages", "Open the investigation app on a trace store, on this machine only (127.0.0.1)."),
+    DeferredCommand("compare", "compare", "What changed from A to B, stage by stage, at the same mix of requests."),
     DeferredCommand("demo", "pages", "Ingest the sample traces, print the report, open the app."),
     DeferredCommand(
         "failures",
@@ -71,8 +72,9 @@ def commands() -> None:
       tracekit demo                                   sample traces, a report, the app
       tracekit ingest traces.jsonl other/ metrics.pb  files into tracekit.duckdb
       tracekit tail --metric ttft                     the slowest 1 % against the middle
-      tracekit goodput                                where paid accelerator time went
+      tracekit goodput --slo ttft=2s,tpot=50ms        where paid accelerator time and late requests went
       tracekit failures                               what failed first
+      tracekit compare version:1 version:2            what changed
       tracekit query "SELECT count(*) FROM spans"     plain SQL
       tracekit serve                                  receive OTLP, with the app beside it
       tracekit app                                    the investigation app

@@ -30,10 +30,11 @@ CHECK_FAILED_EXIT_CODE = 3
 @where_option
 @click.option(
     "--baseline",
-    metavar="SQL|body",
-    default="body",
+    metavar="SQL|auto|body",
+    default="auto",
     show_default=True,
-    help="What to compare with: the middle (p40 to p60) of the same units, or a condition for others.",
+    help="What to compare with: the time before the store changed (auto; the middle where it did not), "
+    "the middle (p40 to p60) of the same units (body), or a condition for others.",
 )
 @click.option(
     "--outcome", default=OUTCOMES[0], show_default=True, type=click.Choice([*OUTCOMES, ANY_OUTCOME]),

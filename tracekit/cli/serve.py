@@ -23,6 +23,8 @@ _HTTP_HELP = "Port of OTLP/HTTP, SQL, /healthz, /readyz, /metrics."
 _TOKEN_HELP = "Whoever sends or asks must carry it: authorization: Bearer TOKEN."
 _CERT_HELP = "Certificate in PEM, with its chain: all ports then speak TLS."
 _NANOSECONDS = 10**9
+# The whole end takes ten seconds at most.
+_LAST_UPDATE_S = 3.0
 
 
 @click.command()
@@ -72,6 +74,7 @@ def serve(
         token=token,
         max_age_s=parsed_seconds(max_age),
         max_store_bytes=parsed_bytes(max_size),
+        last_update_s=_LAST_UPDATE_S,
         certificate=Certificate.of(tls_cert, tls_key),
     )
     settings = serving.ServeSettings(receiver, ui_port=None if no_ui else ui_port)

@@ -13,6 +13,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 _READ_BYTES = 1 << 16
 _HEAD_BYTES = 1 << 16
 _HEAD_S = 10.0
+# Pools connect before they have something to send.
+_IDLE_S = 75.0
 _STUCK_S = 60.0
 # Each piece of a chunked body costs some Python: a body of tiny ones would cost seconds a mebibyte.
 _FREE_PIECES = 4096
@@ -35,10 +37,10 @@ class GuardedConnection(HttpToolsProtocol):
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         self._unaccounted_bytes = 0
         self._body_bytes = self._pieces = 0
-        self._in_head = False
+        self._in_head = self._is_head_timed = False
         self._refused = False
         self._stuck: asyncio.TimerHandle | None = None
-        self._late: asyncio.TimerHandle | None = self.loop.call_later(_HEAD_S, self._end_idle)
+        self._late: asyncio.TimerHandle | None = self.loop.call_later(_IDLE_S, self._end_idle)
         super().connection_made(transport)
         if len(self.connections) > self.most_connections:
             self._refuse(503, f"there are {self.most_connections} connections already; come again later")
@@ -63,7 +65,9 @@ class GuardedConnection(HttpToolsProtocol):
             self._refuse(431, f"the head of this request has more than {_HEAD_BYTES} bytes; send fewer headers")
         elif self._pieces > _FREE_PIECES + self._body_bytes // _LEAST_PIECE_BYTES:
             self._refuse(400, f"the body comes in chunks of less than {_LEAST_PIECE_BYTES} bytes; send larger ones")
-        elif self._in_head and self._late is None:
+        elif self._in_head and not self._is_head_timed:
+            self._disarm()
+            self._is_head_timed = True
             self._late = self.loop.call_later(_HEAD_S, self._end_late)
 
     def on_message_begin(self) -> None:
@@ -74,7 +78,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
-        self._in_head = False
+        self._in_head = self._is_head_timed = False
         self._unaccounted_bytes = 0
         self._disarm()
         super().on_headers_complete()
@@ -111,9 +115,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def _end_idle(self) -> None:
         self._late = None
-        if self._in_head:
-            self._end_late()
-        elif self.cycle is None:
+        if self.cycle is None and not self._in_head:
             self._refused = True
             self.transport.close()
 

@@ -55,6 +55,8 @@ class ReceiverSettings:
     self_metrics_interval_s: float = 60.0
     max_age_s: int | None = None
     max_store_bytes: int | None = None
+    last_update_s: float | None = None
+    """Longest time that units are brought up to date at the end; None takes as long as it takes."""
     certificate: Certificate | None = None
     """What the ports show; None speaks in the clear."""
 
@@ -152,7 +154,7 @@ class Receiver:
         self.ports.stop()
         self._self_metrics.close()
         self.committer.close()
-        self.units.close()
+        self.units.close(longest_s=self.settings.last_update_s)
         self.store.close()
 
     def __enter__(self) -> Self:

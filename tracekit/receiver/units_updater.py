@@ -23,8 +23,6 @@ _QUIET_S = 0.35
 _RENEW_AFTER_ROWS = 1_000_000
 # Data grows old while nothing arrives.
 _IDLE_S = 30.0
-# A server ends within ten seconds, and has other things to end.
-_LAST_UPDATE_S = 3.0
 
 
 class UnitsUpdater:
@@ -60,13 +58,16 @@ class UnitsUpdater:
             self._oldest_at = time.monotonic()
         self._arrived.set()
 
-    def close(self) -> None:
-        """Bring the units up to date once more, and stop; what takes long is left to the next start."""
+    def close(self, *, longest_s: float | None = None) -> None:
+        """Bring the units up to date once more, and stop; what takes longer is left to the next start.
+
+        The thread then still runs, so the process must end without waiting for it.
+        """
         self._is_closing = True
         self._arrived.set()
         if self._thread.ident is None:
             return
-        self._thread.join(timeout=_LAST_UPDATE_S)
+        self._thread.join(timeout=longest_s)
         if self._thread.is_alive():
             _log.warning("units are behind: the next start brings them up to date")
 
@@ -78,7 +79,7 @@ class UnitsUpdater:
             started = time.monotonic()
             # Before the update reads: what is committed from now on may be in it or not.
             self._oldest_at = None
-            self._update()
+            self._update(is_last=is_last)
             self._last_update_s = time.monotonic() - started
             if is_last:
                 return
@@ -94,13 +95,14 @@ class UnitsUpdater:
             if left_s <= 0 or not self._arrived.wait(min(_QUIET_S, left_s)):
                 return
 
-    def _update(self) -> None:
+    def _update(self, *, is_last: bool) -> None:
         try:
-            update_units(self._store.database)
+            update_units(self._store.database, is_following=not is_last)
             self._retention.apply(self._store.database)
             self._store.renew_after(_RENEW_AFTER_ROWS)
         except TracekitError as error:
-            _log.warning("units are behind: %s", error)
+            if not self._is_closing:
+                _log.warning("units are behind: %s", error)
         except Exception:
             # The next commit tries again; receiving must go on whatever happens here.
             _log.exception("units could not be brought up to date")

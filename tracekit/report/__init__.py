@@ -1,6 +1,7 @@
 """Answers for people: text for a terminal, and the whole picture in one report."""
 
 from tracekit.report.answers import answer_output, answer_text, ingest_output, text_for
+from tracekit.report.compared import compare_output
 from tracekit.report.job_answers import failures_text, goodput_text
 from tracekit.report.picture import Section, add_section, report
 
@@ -9,6 +10,7 @@ __all__ = [
     "add_section",
     "answer_output",
     "answer_text",
+    "compare_output",
     "failures_text",
     "goodput_text",
     "ingest_output",

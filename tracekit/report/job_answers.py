@@ -10,6 +10,7 @@ from tracekit.analysis import Answer, FailuresAnswer, GoodputAnswer, failures, g
 from tracekit.output import table
 from tracekit.report.answers import text_for
 from tracekit.report.picture import Section, add_section
+from tracekit.report.requests import request_failures_rest, request_goodput_rest
 from tracekit.schema import UnitKind
 from tracekit.store import Database
 from tracekit.wording import culprit_text, duration_text, first_cause_text, hours_text, moment_text, share_text
@@ -34,9 +35,9 @@ add_section(Section("failures", "What failed first?", _ask_failures))
 @text_for(GoodputAnswer)
 def goodput_text(answer: GoodputAnswer) -> str:
     """The sentence of each job, its ledger, what was lost by owner and cause, and what was noticed."""
-    if answer.training.jobs.is_empty():
-        return answer.summary
     parts = [answer.summary]
+    if answer.serving is not None:
+        parts.append(request_goodput_rest(answer.serving))
     for job in answer.training.jobs.iter_rows(named=True):
         parts += _job_sections(answer, job)
     return "\n\n".join(parts)
@@ -143,8 +144,9 @@ def _scaling_table(scaling: pl.DataFrame) -> pl.DataFrame:
 def failures_text(answer: FailuresAnswer) -> str:
     """The sentence, then a row a failure in order of time."""
     incidents = answer.training.incidents
+    requests = "" if answer.serving is None else request_failures_rest(answer.serving)
     if incidents.is_empty():
-        return answer.summary
+        return "\n\n".join(part for part in (answer.summary, requests) if part)
     rows = [
         {
             "failure": row["id"],
@@ -159,7 +161,8 @@ def failures_text(answer: FailuresAnswer) -> str:
         }
         for row in incidents.iter_rows(named=True)
     ]
-    return f"{answer.summary}\n\n{table(_right(pl.DataFrame(rows), 'followed', 'lost', 'noticed after'))}"
+    jobs = table(_right(pl.DataFrame(rows), "followed", "lost", "noticed after"))
+    return "\n\n".join(part for part in (answer.summary, jobs, requests) if part)
 
 
 def _resumed(row: dict[str, Any]) -> str:

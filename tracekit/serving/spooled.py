@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -51,7 +50,9 @@ def spooled_rows(
 
     Raises `QueryError` as `read_only_sql`, and for more than `most_bytes`.
     """
-    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES, dir=_folder(database))  # noqa: SIM115
+    folder = _folder(database)
+    within = None if folder is None else str(folder)
+    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES, dir=within)  # noqa: SIM115
     try:
         with (
             closing(database.cursor()) as cursor,
@@ -86,10 +87,10 @@ def _written(
     return False
 
 
-def _folder(database: Database) -> Path | None:
+def _folder(database: Database) -> str | None:
     """Beside the store, on the disk that is there for data."""
     if database.path is None:
         return None
     folder = spill_folder(database.path)
     folder.mkdir(exist_ok=True)
-    return folder
+    return str(folder)

@@ -5,6 +5,7 @@ Analysis returns codes and numbers; importing this package teaches its answers t
 """
 
 from tracekit.wording.checks import finding_text
+from tracekit.wording.compare import compare_summary
 from tracekit.wording.job_failures import failures_summary, first_cause_text, job_failures_summary
 from tracekit.wording.job_goodput import goodput_summary, hours_text, job_goodput_summary
 from tracekit.wording.metrics import METRIC_NAMES
@@ -19,12 +20,15 @@ from tracekit.wording.numbers import (
     share_text,
 )
 from tracekit.wording.quality import quality_summary
+from tracekit.wording.request_failures import request_failures_summary
+from tracekit.wording.request_goodput import goodput_notes, request_goodput_summary
 from tracekit.wording.stragglers import culprit_text, heavy_stages_text, steps_text, stragglers_summary
 from tracekit.wording.tail import named_causes, tail_summary
 from tracekit.wording.whatif import whatif_summary
 
 __all__ = [
     "METRIC_NAMES",
+    "compare_summary",
     "count_text",
     "counted",
     "culprit_text",
@@ -34,6 +38,7 @@ __all__ = [
     "failures_summary",
     "finding_text",
     "first_cause_text",
+    "goodput_notes",
     "goodput_summary",
     "heavy_stages_text",
     "hours_text",
@@ -43,6 +48,8 @@ __all__ = [
     "moment_text",
     "named_causes",
     "quality_summary",
+    "request_failures_summary",
+    "request_goodput_summary",
     "share_text",
     "steps_text",
     "stragglers_summary",

@@ -15,13 +15,14 @@ from tracekit.analysis import (
     is_load,
     is_mix,
     lacks_counterparts,
+    large_stages,
     larger_work,
     slower_calls,
     slower_stages,
     words_for,
 )
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
-from tracekit.wording.numbers import chance_text, difference_text, duration_text
+from tracekit.wording.numbers import chance_text, difference_text, duration_text, moment_text
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NAMED_STAGES = 3
@@ -42,8 +43,9 @@ def tail_summary(answer: TailAnswer) -> str:
         return _nothing_sentence(answer)
     if verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
-    sentences = [_statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
-    level = "" if verdict == "no_excess" else _level_sentence(answer)
+    changed = _change_sentence(answer)
+    sentences = [changed, _statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
+    level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
     # A few units say less than the middle of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
     return " ".join(sentence for sentence in ordered if sentence)
@@ -75,6 +77,19 @@ def _words(stage: str, charged: pl.DataFrame) -> str:
     return stage if rank is None else f"{stage} on rank {rank}"
 
 
+def _change_sentence(answer: TailAnswer) -> str:
+    """When the store changed, where that was asked and found."""
+    if answer.change_start_ns is None or answer.change_end_ns is None:
+        return ""
+    begin, end = moment_text(answer.change_start_ns), moment_text(answer.change_end_ns)
+    when = f"at {begin} and stays so to the end ({end})" if answer.change_lasts else f"from {begin} to {end}"
+    return f"The store changes {when}; that time is compared with the time {_reference_time(answer)}."
+
+
+def _reference_time(answer: TailAnswer) -> str:
+    return "after it" if answer.change_is_first else "before it"
+
+
 def _nothing_sentence(answer: TailAnswer) -> str:
     """Why there is nothing to compare, and what to do about it."""
     if not answer.stored_count:
@@ -103,6 +118,8 @@ def _quantile_sentence(answer: TailAnswer) -> str:
     if answer.quantile_asked is not None or answer.quantile == DEFAULT_QUANTILES[0]:
         return ""
     enough = f"{MINIMUM_UNITS} {answer.unit}s on each side"
+    if answer.quantile == 0 and answer.change_start_ns is not None:
+        return "They are all compared, which shows more than the slowest of them."
     if answer.quantile == 0:
         return f"They are all compared, because no quantile leaves {enough}."
     return f"Slow means at or above quantile {answer.quantile}, the highest that leaves {enough}."
@@ -135,11 +152,14 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
         return "That is within what chance makes: there is no excess to explain."
     if verdict == "stage_slower":
         return _slower_sentence(answer)
-    sentences = [_where(answer)]
-    if is_mix(answer):
+    # Where the units differ, the stages of the excess are no finding.
+    sentences = [_mix_sentence(answer) if is_mix(answer) and answer.is_other_mix else _where(answer)]
+    if is_mix(answer) and not answer.is_other_mix:
         sentences.append(_mix_sentence(answer))
-    elif lacks_counterparts(answer):
+    elif not is_mix(answer) and lacks_counterparts(answer):
         sentences.append(_lack_sentence(answer))
+    if answer.comparison == "selection" and verdict != "improved" and not is_mix(answer):
+        sentences += [_large_sentence(answer), _who_sentence(answer)]
     if not is_mix(answer) and is_load(answer):
         sentences.append(_load_sentence(answer))
     if verdict == "excess_spread":
@@ -148,7 +168,31 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
         sentences.append(_rare_calls_sentence(answer))
     if answer.shortage is not None:
         sentences.append(_shortage_sentence(answer))
-    return " ".join(sentences)
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _large_sentence(answer: TailAnswer) -> str:
+    """Stages that take many times what they took, but are too small a part to be named with their share."""
+    told = {words for words, _ in named_causes(answer)[:_NAMED_STAGES]}
+    rows = large_stages(answer).filter(~pl.col("stage").is_in(told)).head(_NAMED_STAGES)
+    parts = [
+        f"{stage} takes {duration_text(each)} where it took {duration_text(before)}"
+        for stage, each, before in rows.select("stage", "tail_mean_ns", "baseline_mean_ns").iter_rows()
+    ]
+    return f"Large for themselves: {', '.join(parts)}." if parts else ""
+
+
+def _who_sentence(answer: TailAnswer) -> str:
+    """What most of the slow ones share and few others do."""
+    conditions = f"{answer.where or ''} {answer.baseline}"
+    for row in answer.differences.iter_rows(named=True):
+        is_clear = row["tail_share"] >= 0.5 and row["tail_share"] >= 1.5 * row["rest_share"]
+        if is_clear and f"'{row['dimension']}'" not in conditions:
+            return (
+                f"Of these {answer.tail_count:,}, {row['tail_share']:.0%} have {row['dimension']} {row['value']!r}, "
+                f"in the baseline {row['rest_share']:.0%}."
+            )
+    return ""
 
 
 def _slower_sentence(answer: TailAnswer) -> str:
@@ -156,7 +200,8 @@ def _slower_sentence(answer: TailAnswer) -> str:
     if slower.is_empty():
         return f"As a whole that is within what chance makes, but not call by call. {_rare_calls_sentence(answer)}"
     named = ", ".join(f"{stage} {difference_text(ns)}" for stage, ns in slower.select("stage", "excess_ns").iter_rows())
-    return f"As a whole that is within what chance makes, but not in single stages: {named}."
+    lead = "As a whole that is within what chance makes, but not in single stages"
+    return f"{lead}: {named}. {_who_sentence(answer)}".rstrip()
 
 
 def _rare_calls_sentence(answer: TailAnswer) -> str:

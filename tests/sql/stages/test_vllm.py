@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -184,3 +185,32 @@ def test_real_children_take_precedence_over_what_attributes_say(database: Databa
     assert found["ttft", "vllm:tokenise", "tokenise"] == 50 * MS
     assert found["ttft", "eng.prefill", "llm_request/prefill"] == 150 * MS
     assert sum(by_stage(found, "ttft").values()) == 500 * MS
+
+
+def _half(identity: int, start_ms: int, end_ms: int, service: str, **attributes: Any) -> Span:
+    half = engine_span(end_ms=0, **{"gen_ai.request.id": "cmpl-1"}, **attributes)
+    return replace(half, id=identity, parent=1, start=start_ms * MS, end=end_ms * MS, service=service)
+
+
+def test_two_requests_that_a_router_made_of_one_count_as_one(database: Database) -> None:
+    """Prefill makes one token on another instance; the queue of the decode side may hide the KV transfer."""
+    prefill = _half(
+        2, 10, 511, "prefill", e2e=0.5, time_in_model_decode=0.0, time_to_first_token=0.5, completion_tokens=1
+    )
+    decode = _half(
+        3, 520, 1000, "decode",
+        e2e=0.47, time_in_model_decode=0.4, time_to_first_token=0.07, time_in_model_prefill=0.02, time_in_queue=0.05,
+    )  # fmt: skip
+    store(database, [Span(1, 0, 1010 * MS, "route"), prefill, decode])
+    unit = request(database)
+    assert (unit["ttft_ns"], unit["output_tokens"], unit["input_tokens"], unit["flags"]) == (590 * MS, 20, 70, None)
+    assert by_stage(times(database), "ttft")["unsplit(eng.queue|kv.load)"] == 50 * MS
+    assert by_stage(times(database), "ttft")["eng.prefill"] == 220 * MS
+
+
+@pytest.mark.parametrize("change", [{"service": "decode"}, {"attributes": NORMAL | {"gen_ai.request.id": "cmpl-1"}}])
+def test_two_generations_of_one_prompt_are_no_halves(database: Database, change: dict[str, Any]) -> None:
+    """Those of one instance, or with more tokens than one on each side, are several calls."""
+    first = replace(_half(2, 10, 911, "prefill", completion_tokens=1), **change)
+    store(database, [Span(1, 0, 1010 * MS, "route"), first, _half(3, 20, 921, "decode")])
+    assert "several_calls" in request(database)["flags"]

@@ -18,6 +18,8 @@ from tracekit.analysis import (
     Evidence,
     Selection,
     answer_kinds,
+    failures,
+    goodput,
     has_words,
     quality,
     question,
@@ -42,10 +44,16 @@ def steps(count: int = 12) -> list[Step]:
 
 def answers(database: Database) -> dict[str, Answer]:
     """One answer of every kind."""
-    return {"tail": tail(database, "ttft"), "stragglers": stragglers(database), "quality": quality(database)}
+    return {
+        "tail": tail(database, "ttft"),
+        "stragglers": stragglers(database),
+        "quality": quality(database),
+        "goodput": goodput(database),
+        "failures": failures(database),
+    }
 
 
-@pytest.mark.parametrize("name", ["quality", "stragglers", "tail"])
+@pytest.mark.parametrize("name", ["failures", "goodput", "quality", "stragglers", "tail"])
 def test_answers_follow_the_protocol(store: Write, name: str) -> None:
     """Codes, sentences, evidence, frames with the columns that are promised, and JSON."""
     answer = answers(store([*traffic(60), *steps()]))[name]
@@ -60,7 +68,7 @@ def test_answers_follow_the_protocol(store: Write, name: str) -> None:
     assert KINDS[name].rows in answer.schema
 
 
-@pytest.mark.parametrize("name", ["quality", "stragglers", "tail"])
+@pytest.mark.parametrize("name", ["failures", "goodput", "quality", "stragglers", "tail"])
 def test_answers_cross_the_wire_by_their_name(store: Write, name: str) -> None:
     """What arrives says the same, in the same types; module paths do not travel."""
     answer = answers(store([*traffic(60), *steps()]))[name]
@@ -143,5 +151,5 @@ def test_a_new_answer_gets_every_surface_by_registering(store: Write) -> None:
 
 def test_a_question_that_nobody_knows_is_refused(store: Write) -> None:
     """The message says what can be asked."""
-    with pytest.raises(UsageError, match="ask one of quality, stragglers, tail"):
+    with pytest.raises(UsageError, match=r"ask one of .*quality, .*stragglers, tail"):
         tk.Store(store([])).ask("why")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,14 @@ from tracekit.analysis.slow_ranks import SLOW_SCHEMA
 
 S = 1_000_000_000
 RANKS, STEPS = 8, 50
-WAITS = {"job_id": pl.String, "attempt": pl.Int64, "step": pl.Int64, "rank": pl.Int64, "waited_ns": pl.Int64}
+WAITS = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "step": pl.Int64,
+    "rank": pl.Int64,
+    "is_unexplained": pl.Boolean,
+    "waited_ns": pl.Int64,
+}
 
 # rank or None, role, step, stage, excess in seconds
 Slow = tuple[int | None, str, int, str, float]
@@ -32,10 +40,12 @@ def ranks() -> pl.DataFrame:
 JOBS = pl.DataFrame({"job_id": ["job"], "wall_ns": [RANKS * STEPS * 10 * S], "rank_count": [RANKS]})
 
 
-def cost_of(slow: Iterable[Slow], waits: Iterable[tuple[int, int, float]] = ()) -> pl.DataFrame:
+def cost_of(
+    slow: Iterable[Slow], waits: Iterable[tuple[int, int, float]] = (), *, is_unexplained: bool = False
+) -> pl.DataFrame:
     """What slow steps cost where others waited for ranks: `(step, rank, seconds)`."""
     rows = [("job", 0, step, role, rank, stage, round(excess * S)) for rank, role, step, stage, excess in slow]
-    waited = [("job", 0, step, rank, round(seconds * S)) for step, rank, seconds in waits]
+    waited = [("job", 0, step, rank, is_unexplained, round(seconds * S)) for step, rank, seconds in waits]
     return charged(
         pl.DataFrame(rows, schema=SLOW_SCHEMA, orient="row"), ranks(), pl.DataFrame(waited, schema=WAITS, orient="row")
     )
@@ -75,7 +85,7 @@ def test_the_waiting_is_shared_to_stages_exactly(excess: list[int], waited: int)
 
 
 def test_a_host_whose_ranks_are_all_slow_is_one_place() -> None:
-    slow = [(rank, str(rank % 2), step, "unattributed", 1.0) for rank in (4, 5, 6, 7) for step in range(8)]
+    slow = [(rank, str(rank % 2), step, "step.host_bound", 1.0) for rank in (4, 5, 6, 7) for step in range(8)]
     assert {row[0] for row in named(cost_of(slow))} == {"node-1"}
 
 
@@ -118,3 +128,18 @@ def test_an_episode_is_weighed_against_its_own_steps_in_a_job_of_any_length() ->
     cost = cost_of([(5, "1", step, "step.compute", 0.5) for step in range(10)], [(step, 5, 3.0) for step in range(10)])
     long = JOBS.with_columns(pl.col("wall_ns") * 100)
     assert culprits(cost, long)["rank"].to_list() == [5]
+
+
+@pytest.mark.parametrize(("seconds", "ranks_named"), [(6.0, [5]), (0.5, [])])
+def test_time_that_nothing_explains_is_slowness_only_where_others_wait_for_it(
+    seconds: float, ranks_named: list[int]
+) -> None:
+    """A second a step without any span: seven others held for most of it, or idle while nobody needs the rank."""
+    slow = [(5, "1", step, "unattributed", 1.0) for step in range(10, 20)]
+    cost = cost_of(slow, [(step, 5, seconds) for step in range(10, 20)], is_unexplained=True)
+    assert culprits(cost, JOBS)["rank"].to_list() == ranks_named
+
+
+def test_waiting_for_known_work_is_no_proof_of_time_that_nothing_explains() -> None:
+    slow = [(5, "1", step, "unattributed", 1.0) for step in range(10, 20)]
+    assert cost_of(slow, [(step, 5, 7.0) for step in range(10, 20)])["waited_ns"].sum() == 0

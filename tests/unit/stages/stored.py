@@ -41,6 +41,7 @@ class Span:
     waits_for: int = 0
     messages: tuple[tuple[str, int], ...] = ()
     """Exceptions: message and time."""
+    exception: dict[str, str] = field(default_factory=dict)
 
     @property
     def resource(self) -> tuple[Any, ...]:
@@ -90,6 +91,11 @@ def store(database: Database, spans: Iterable[Span]) -> None:
                 event = [trace, span.id, len(span.events) + index, time_ns, said, ingest_id]
                 cursor.execute(
                     "INSERT INTO base.span_events VALUES (?::UUID, ?, ?, ?, 'exception', ?::JSON::VARIANT, 0, ?)", event
+                )
+            if span.exception:
+                row = [trace, span.id, len(span.events), span.end, json.dumps(span.exception), ingest_id]
+                cursor.execute(
+                    "INSERT INTO base.span_events VALUES (?::UUID, ?, ?, ?, 'exception', ?::JSON::VARIANT, 0, ?)", row
                 )
             if span.waits_for:
                 link = [trace, span.id, trace, span.waits_for, '{"tracekit.waits_for": true}', ingest_id]

@@ -3,67 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 import pytest
 
-from tests.unit.stages.stored import ERROR, Span, store
+from tests.unit.stages.job_rows import CLOSED, Job, S, built, crashed
+from tests.unit.stages.stored import Span, store
 from tracekit.analysis import failures, goodput, quality
 from tracekit.stages import update_units
 from tracekit.store import Database
-
-S = 1_000_000_000
-CLOSED = "Connection closed by peer [10.0.0.1]"
-
-
-class Job:
-    """Spans of a job as they are written down, second by second."""
-
-    def __init__(self, name: str | None = "j", *, trace: int = 1) -> None:
-        self.name, self.trace = name, trace
-        self.spans: list[Span] = []
-
-    def add(
-        self, phase: str, start: float, end: float, *, rank: int | None = None, attempt: int | None = None,
-        host: str | None = None, world: int | None = None, step: int | None = None, error: str | None = None,
-        service: str = "trainer", **more: Any,
-    ) -> Span:  # fmt: skip
-        """One span of a phase; `error` makes it fail with this exception at its end."""
-        told = {"tracekit.stage": phase} | ({} if step is None else {"tracekit.step": step}) | more
-        span = Span(
-            len(self.spans) + 1 + 10_000 * self.trace, round(start * S), round(end * S), name=phase, trace=self.trace,
-            service=service, host=host, job=self.name, attempt=attempt, rank=rank, world=world, attributes=told,
-            status=ERROR if error else 0, messages=((error, round(end * S)),) if error else (),
-        )  # fmt: skip
-        self.spans.append(span)
-        return span
-
-    def steps(
-        self, first: int, last: int, start: float, *, ranks: Iterable[int] = range(2), attempt: int | None = 0,
-        each: float = 10, world: int | None = 2, service: str = "trainer",
-    ) -> None:  # fmt: skip
-        """Steps one after the other on each rank."""
-        for rank in ranks:
-            for place, step in enumerate(range(first, last + 1)):
-                begin = start + place * each
-                self.add("step", begin, begin + each, rank=rank, attempt=attempt, step=step, world=world,
-                         host=f"node-{rank}", service=service)  # fmt: skip
 
 
 def leaves(database: Database, job: str = "j") -> dict[str, float]:
     """Accelerator-seconds by leaf."""
     rows = goodput(database, job=job).training.leaves
     return {leaf: int(ns) / S for leaf, ns in rows.select("leaf", "ns").iter_rows()}
-
-
-def built(database: Database, *jobs: Job) -> Database:
-    """The store with the units of jobs."""
-    store(database, [span for job in jobs for span in job.spans])
-    update_units(database)
-    return database
 
 
 def exact(database: Database) -> bool:
@@ -79,20 +34,6 @@ def noted(database: Database) -> set[str]:
     told = {name.partition(":")[2] for name in quality(database).checks["check"] if name.startswith("job:")}
     assert codes == told
     return codes
-
-
-def crashed(*, resume: int, kept: str = "trace") -> Job:
-    """Two ranks make steps 0 to 8 of 10 s, save step 5, break in step 9, and start again 1000 s later."""
-    job = Job()
-    for rank in range(2):
-        job.add("init", 0, 30, rank=rank, attempt=0, world=2, host=f"node-{rank}")
-        job.add("checkpoint_save", 90, 90.5, rank=rank, attempt=0, world=2, step=5, host=f"node-{rank}")
-    job.steps(0, 5, 30)
-    job.steps(6, 8, 90.5)
-    job.add("step", 120.5, 126.5, rank=0, attempt=0, step=9, world=2, host="node-0", error="Xid 79: GPU lost")
-    job.add("step", 120.5, 126.5, rank=1, attempt=0, step=9, world=2, host="node-1", error=CLOSED)
-    job.steps(resume, 19, 1126.5, attempt=1)
-    return job
 
 
 def test_a_job_from_the_spans_of_its_ranks_alone(database: Database) -> None:
@@ -314,3 +255,20 @@ def test_a_job_id_on_some_spans_only(database: Database) -> None:
     rows = goodput(database).training.jobs
     assert rows.select("job_id", "accelerators").rows() == [("j", 2)]
     assert "job_id_missing" in noted(database)
+
+
+def test_jobs_rest_while_data_keeps_arriving_and_are_made_at_the_end(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two seconds of work give eighteen of rest to who follows; who asks for all gets all."""
+    clock = iter([0.0, 0.0, 2.0, 19.0, 19.5, 20.0])
+    spans = crashed(resume=6).spans
+    store(database, spans[:20])
+    monkeypatch.setattr("tracekit.stages.update.jobs.time.monotonic", lambda: next(clock))
+    update_units(database, is_following=True)
+    first = database.sql("FROM jobs")
+    store(database, spans[20:])
+    update_units(database, is_following=True)
+    assert database.sql("FROM jobs").equals(first)
+    update_units(database)
+    assert not database.sql("FROM jobs").equals(first)

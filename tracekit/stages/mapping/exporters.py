@@ -7,7 +7,21 @@ import pyarrow as pa
 
 from tracekit import queries
 
-EXPORTERS = ("dynamo", "retry", "tracekit", "sglang", "triton", "litellm", "vllm", "gateway", "generic")
+EXPORTERS = (
+    "dynamo",
+    "messaging",
+    "retry",
+    "tracekit",
+    "sglang",
+    "triton",
+    "tgi",
+    "litellm",
+    "vllm",
+    "llm_d",
+    "ray_serve",
+    "gateway",
+    "generic",
+)
 """The mappings of traces, in order of precedence: `queries/stages/<name>.sql`.
 
 Whatever an attempt did that was thrown away, its time is that of the repetition, so `retry` comes before all but

@@ -8,6 +8,7 @@ import polars as pl
 from tracekit.partition import Partition
 
 _BAD = ["aborted", "rejected", "invalid", "failed"]
+_NOT_WELL = [*_BAD, "unknown"]
 
 
 def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partition) -> pl.DataFrame:
@@ -137,16 +138,20 @@ def _facing(facts: pl.DataFrame) -> pl.DataFrame:
     ends = facing.filter(pl.col("last_token_ns").is_not_null()).group_by("key")
     described = facing.group_by("key", maintain_order=True).agg(facing_from=pl.col("vantage").first())
     return (
-        described.join(_first_known(facing, "model").rename({"model": "facing_model"}), on="key", how="left")
+        described.join(_answering_model(facing), on="key", how="left")
         .join(ends.agg(facing_last_ns=_only_one("last_token_ns")), on="key", how="left")
         .join(_counted(facing, "input_tokens", "facing_input_tokens"), on="key", how="left")
         .join(_counted(facing, "output_tokens", "facing_output_tokens"), on="key", how="left")
     )
 
 
-def _first_known(facts: pl.DataFrame, column: str) -> pl.DataFrame:
-    known = facts.filter(pl.col(column).is_not_null()).select("key", column)
-    return known.unique("key", keep="first", maintain_order=True)
+def _answering_model(facing: pl.DataFrame) -> pl.DataFrame:
+    """The model of the outermost call that did not end badly, else of any: a fallback answers in its own name."""
+    known = facing.filter(pl.col("model").is_not_null()).select(
+        "key", facing_model="model", is_bad=pl.col("outcome").is_in(_BAD).fill_null(False)
+    )
+    by_end = known.sort("is_bad", maintain_order=True).drop("is_bad")
+    return by_end.unique("key", keep="first", maintain_order=True)
 
 
 def _only_one(column: str) -> pl.Expr:
@@ -159,13 +164,14 @@ def _counted(facts: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
 
 
 def _call_outcomes(facts: pl.DataFrame) -> pl.DataFrame:
-    """How the calls of a key ended together: the last of the bad ends that counts, else ok where one is known.
+    """How the calls of a key ended together: the last of the bad ends that counts, else of the unknown ones, else ok
+    where one is known.
 
     A bad end does not count where the call was repeated: a later call under the same span did not end badly.
     Nor does it where the call that it was made for says that it ended well.
     """
     calls = facts.filter(pl.col("vantage") != "engine")
-    is_bad = pl.col("outcome").is_in(_BAD).fill_null(False)
+    is_bad = pl.col("outcome").is_in(_NOT_WELL).fill_null(False)
     held = calls.filter(pl.col("parent_row") >= 0)
     repeated = held.filter(~is_bad).group_by("parent_row").agg(repeated_ns=pl.col("start_ns").max())
     answered = calls.filter(pl.col("outcome") == "ok").select(parent_row="row", is_answered=pl.lit(True))
@@ -173,7 +179,8 @@ def _call_outcomes(facts: pl.DataFrame) -> pl.DataFrame:
     counting = bad.join(answered, on="parent_row", how="left").filter(
         ~(pl.col("repeated_ns") >= pl.col("end_ns")).fill_null(False) & pl.col("is_answered").is_null()
     )
-    ended_badly = counting.sort("key", "start_ns", "tiebreak").group_by("key").agg(pl.col("outcome").last())
+    by_weight = counting.sort("key", pl.col("outcome") != "unknown", "start_ns", "tiebreak")
+    ended_badly = by_weight.group_by("key").agg(pl.col("outcome").last())
     ended_well = answered.select(row="parent_row").join(calls, on="row").select("key", "outcome")
     return (
         pl.concat([ended_badly, ended_well])
@@ -193,7 +200,7 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(
         outcome=pl.when(pl.col("root_outcome").is_in(_BAD))
         .then("root_outcome")
-        .when(call_outcome.is_in(_BAD))
+        .when(call_outcome.is_in(_NOT_WELL))
         .then(call_outcome)
         .otherwise(
             pl.coalesce(

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.partition import PARENTLESS
+from tracekit.stages.units.keys import passed_down
 from tracekit.stages.units.operations import STARTUP, Operations
 from tracekit.stages.units.spans import Spans
 
@@ -29,7 +30,7 @@ def with_requests_of_their_own(spans: Spans, operations: Operations) -> Spans:
     parent, key = spans.parent.copy(), spans.key.copy()
     parent[detached] = PARENTLESS
     key[detached] = spans.key.max() + 1 + np.arange(len(detached))
-    return replace(spans, parent=parent, key=_passed_down(key, parent))
+    return replace(spans, parent=parent, key=passed_down(key, parent))
 
 
 def _below_startup(spans: Spans, operations: Operations) -> NDArray[np.int64]:
@@ -41,13 +42,3 @@ def _below_startup(spans: Spans, operations: Operations) -> NDArray[np.int64]:
     parent = spans.parent[engines]
     is_detached = np.where(parent < 0, starts[spans.key[engines]], is_startup[np.maximum(parent, 0)])
     return np.sort(engines[is_detached])
-
-
-def _passed_down(key: NDArray[np.int64], parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Every span with the key of what it lies below, a level a round."""
-    has_parent = parent >= 0
-    while True:
-        inherited = np.where(has_parent, np.maximum(key, key[np.maximum(parent, 0)]), key)
-        if np.array_equal(inherited, key):
-            return key
-        key = inherited

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from tracekit.partition import NO_WAIT, UNKNOWN_HOST, Forest, Skew, estimate_skew
 from tracekit.stages.units.clocks import CLIENT, SERVER, doubtful_hosts
+from tracekit.stages.units.messages import CONSUMER, PRODUCER, retried, with_messages_of_their_own
 from tracekit.stages.units.operations import Operations, operations_of
 from tracekit.stages.units.spans import Spans
 from tracekit.stages.units.startup import with_requests_of_their_own
-
-_PRODUCER = 4
-_CONSUMER = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +61,7 @@ def trace_batch(tables: TraceTables) -> TraceBatch:
     """The traces of the tables as columns that refer to each other by row."""
     spans = Spans.from_table(tables.spans)
     operations = operations_of(spans, tables.mapped)
-    spans = with_requests_of_their_own(spans, operations)
+    spans = with_messages_of_their_own(with_requests_of_their_own(spans, operations))
     forest, skew = _forest(spans, tables)
     return TraceBatch(
         spans=spans,
@@ -105,9 +103,13 @@ def _hosts(spans: Spans, hosts: pa.Table) -> NDArray[np.int32]:
 
 
 def _blocking(spans: Spans, unawaited: pa.Table) -> NDArray[np.bool_]:
-    """Consumers do not hold up the producer above them, nor does what says that nothing waits for it."""
-    from_producer = (spans.parent >= 0) & (spans.kind[np.maximum(spans.parent, 0)] == _PRODUCER)
-    blocking = ~((spans.kind == _CONSUMER) & from_producer)
+    """Consumers do not hold up the producer above them, nor does what says that nothing waits for it.
+
+    A unit lasts until its last attempt: that one is waited for.
+    """
+    from_producer = (spans.parent >= 0) & (spans.kind[np.maximum(spans.parent, 0)] == PRODUCER)
+    blocking = ~((spans.kind == CONSUMER) & from_producer)
+    blocking[retried(spans)] = True
     blocking[spans.rows_of(unawaited["span_row"].to_numpy())] = False
     return blocking
 

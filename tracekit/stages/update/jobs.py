@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+from weakref import WeakKeyDictionary
+
 import duckdb
 import polars as pl
 
@@ -20,12 +24,29 @@ SLACK_NS = 600_000_000_000
 """Records of hosts count until so long after the last span: clocks differ, and logs come behind."""
 
 
-def update_jobs(database: Database) -> int:
+_RESTS = 9
+"""While data keeps arriving, making jobs rests so many times as long as it took: a tenth of the time is theirs."""
+
+_RESTING_UNTIL_S: WeakKeyDictionary[Database, float] = WeakKeyDictionary()
+
+
+def update_jobs(database: Database, *, is_following: bool = False) -> int:
     """Make the units of every job anew about which something arrived; returns how many jobs were made.
 
     The units of a job are made from all that is known of it, so that they do not depend on the order or the portions
-    of arrival. The caller holds `database.building`. Raises `StoreError` where the store cannot be written.
+    of arrival. Large jobs take seconds: where `is_following` says that the next call comes soon, it may do the work
+    that this one leaves. The caller holds `database.building`. Raises `StoreError` where the store cannot be written.
     """
+    if is_following and time.monotonic() < _RESTING_UNTIL_S.get(database, 0.0):
+        return 0
+    begun_s = time.monotonic()
+    made = _make(database)
+    ended_s = time.monotonic()
+    _RESTING_UNTIL_S[database] = ended_s + _RESTS * (ended_s - begun_s)
+    return made
+
+
+def _make(database: Database) -> int:
     with database.transaction() as cursor:
         built, newest = cursor.execute(queries.text("jobs/newest")).fetchall()[0]
         if built >= newest or not _select(cursor, built):
@@ -60,7 +81,8 @@ def _replace(cursor: duckdb.DuckDBPyConnection, name: str, frames: JobFrames) ->
 def _read(cursor: duckdb.DuckDBPyConnection, job: str) -> JobRecords:
     """Read a job whose resources are in the temporary table `job_resources`."""
     processes = _rows(cursor, "processes", job=job)
-    first_ns, last_ns = processes["first_ns"].min(), processes["last_ns"].max()
+    first_ns: Any = processes["first_ns"].min()
+    last_ns: Any = processes["last_ns"].max()
     return JobRecords(
         job=job,
         spans=_rows(cursor, "spans", job=job),

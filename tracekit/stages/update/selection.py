@@ -35,6 +35,7 @@ def select_trace(cursor: duckdb.DuckDBPyConnection, *, trace_id: str, batch_span
 
 def _plan(cursor: duckdb.DuckDBPyConnection, batch_spans: int) -> None:
     make(cursor, "first_token_events")
+    make(cursor, "error_events")
     make(cursor, "wait_links")
     make(cursor, "request_batches", batch_spans=batch_spans)
     make(cursor, "training_spans")

@@ -1,0 +1,24 @@
+-- The requests of one side of a comparison with what is compared.
+--
+-- Reads judged_requests.
+-- Columns:
+--   unit_id: the request.
+--   start_ns: its start, nanoseconds since the epoch.
+--   bucket: as in judged_requests.
+--   population: service, name and model.
+--   input_tokens, output_tokens: counts, NULL where unknown.
+--   ttft_ns, decode_ns, e2e_ns: times of served requests in nanoseconds, NULL where unknown and of others.
+SELECT
+    judged_requests.unit_id,
+    judged_requests.start_ns,
+    judged_requests.bucket,
+    concat_ws(' ', units.service_name, units.name, units.model) AS population,
+    units.input_tokens,
+    units.output_tokens,
+    CASE WHEN units.outcome = 'ok' THEN units.first_token_ns - units.start_ns END AS ttft_ns,
+    CASE WHEN units.outcome = 'ok' AND units.output_tokens > 1 THEN units.last_token_ns - units.first_token_ns END
+        AS decode_ns,
+    CASE WHEN units.outcome = 'ok' THEN units.end_ns - units.start_ns END AS e2e_ns
+FROM judged_requests
+INNER JOIN base.units AS units USING (unit_id)
+ORDER BY judged_requests.start_ns, judged_requests.unit_id

@@ -1,0 +1,25 @@
+-- What exceptions say about the spans that recorded them: of several the last one counts.
+--
+-- Made into the temporary table `error_events`. Reads dirty_traces.
+-- Columns:
+--   trace_id, span_id: the span.
+--   exception_type: class of the exception, in lower case.
+--   http_status: status that its message tells, as the clients of OpenAI and Anthropic write it:
+--     `Error code: 429 - ...`; NULL where it tells none.
+SELECT
+    span_events.trace_id,
+    span_events.span_id,
+    lower(
+        arg_max(span_events.attributes['exception.type']::VARCHAR, span_events.event_index)
+    ) AS exception_type,
+    TRY_CAST(
+        regexp_extract(
+            arg_max(span_events.attributes['exception.message']::VARCHAR, span_events.event_index),
+            '^Error code: ([1-5][0-9][0-9])\b',
+            1
+        ) AS BIGINT
+    ) AS http_status
+FROM base.span_events
+SEMI JOIN dirty_traces USING (trace_id)
+WHERE span_events.name = 'exception'
+GROUP BY span_events.trace_id, span_events.span_id

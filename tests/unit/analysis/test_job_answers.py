@@ -1,0 +1,150 @@
+"""Goodput and failures of jobs: ratios, causes, costs and sentences."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from tests.unit.stages.job_rows import CLOSED, Job, built, crashed
+from tracekit.analysis import failures, goodput
+from tracekit.remote import packed, unpacked
+from tracekit.report import answer_output
+from tracekit.store import Database
+
+S = 1_000_000_000
+NS_PER_HOUR = 3600 * S
+
+
+def test_the_factors_multiply_to_goodput_and_parts_to_the_whole(database: Database) -> None:
+    """SG, RG, PG and goodput are ratios of sums of the same leaves; what did not train is listed with owners."""
+    answer = goodput(built(database, crashed(resume=6)), price=2.0)
+    job = answer.training.jobs.row(0, named=True)
+    assert job["sg"] * job["rg"] * job["pg"] == pytest.approx(job["goodput"])
+    assert int(answer.training.leaves["ns"].sum()) == int(job["total_ns"])
+    ideal = answer.training.leaves.filter(pl.col("leaf").is_in(["step", "step.compute"]))["ns"].sum()
+    assert int(answer.training.lost["ns"].sum()) == int(job["total_ns"]) - int(ideal or 0)
+    assert job["cost"] == pytest.approx(2.0 * int(job["total_ns"]) / NS_PER_HOUR)
+    owners = dict(answer.training.lost.filter(pl.col("cause").is_not_null()).select("owner", "cause").iter_rows())
+    assert owners == {"provider": "device on node-0"}
+
+
+def test_a_failure_has_one_first_cause_and_its_cost(database: Database) -> None:
+    """The rank with the XID is first, whose connection was closed follows, and counts close."""
+    answer = failures(built(database, crashed(resume=6)))
+    incident = answer.as_dict()["incidents"][0]
+    assert answer.failed == len(answer.as_dict()["incidents"]) == 1
+    cause = incident["first_cause"]
+    assert (cause["rank"], cause["host"], cause["kind"], cause["rule"]) == (0, "node-0", "device", "evidence")
+    assert [(victim["rank"], victim["role"], victim["manner"]) for victim in incident["victims"]] == [
+        (1, "cascade", "blocked")
+    ]
+    assert sum(role["process_count"] for role in incident["roles"]) == 2
+    assert incident["lost_ns"] == incident["lost_work_ns"] + incident["detect_ns"] + incident["recover_ns"]
+    assert (incident["resumed_step"], incident["recovery"]) == (5, "saved")
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.", "device"),
+        ("mlx5_core 0000:3b:00.0: port down", "network"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "software"),
+        ("Out of memory: Killed process 4242 (python)", "host"),
+        ("Job preempted by a job of higher priority", "scheduler"),
+        ("nvme0n1: I/O error", "storage"),
+        ("AssertionError: sequence too long", "software"),
+        ("EDAC MC0: 1 UE memory read error: uncorrectable memory", "host"),
+    ],
+)
+def test_messages_point_at_kinds_of_culprits(database: Database, message: str, kind: str) -> None:
+    """What drivers, kernels, frameworks and schedulers write."""
+    assert failures(built(database, broken(message))).training.incidents["kind"].to_list() == [kind]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE)",
+        "NCCL communicator was aborted on rank 2",
+        "Connection reset by peer",
+        "SIGTERM received",
+        "CANCELLED AT 2026-01-01T00:00:00 DUE TO NODE FAILURE",
+    ],
+)
+def test_who_only_follows_is_never_first(database: Database, message: str) -> None:
+    """Where all say only that they follow, no first cause can be told."""
+    incidents = failures(built(database, broken(message, others=message))).training.incidents
+    assert incidents.select("kind", "rule").rows() == [("unknown", "unknown")]
+    assert incidents["ranks"].to_list() == [[]]
+
+
+def broken(message: str, *, others: str = CLOSED) -> Job:
+    """Four ranks make steps; rank 2 breaks with a message, the others half a second later."""
+    job = Job()
+    job.steps(0, 4, 0, ranks=range(4), world=4)
+    for rank in range(4):
+        end = 53.0 if rank == 2 else 53.5
+        said = message if rank == 2 else others
+        job.add("step", 50, end, rank=rank, attempt=0, step=5, world=4, host=f"node-{rank}", error=said)
+    return job
+
+
+def test_an_error_that_was_put_right_is_no_cause(database: Database) -> None:
+    """A corrected ECC error beside a real one names nobody."""
+    job = broken("RuntimeError: shape mismatch")
+    job.add("init", 52, 53, rank=0, attempt=0, world=4, host="node-0", error="corrected ECC error on GPU 3")
+    incident = failures(built(database, job)).training.incidents.row(0, named=True)
+    assert (incident["ranks"], incident["kind"]) == ([2], "software")
+
+
+def test_the_process_that_ends_first_without_a_word_is_first(database: Database) -> None:
+    """No message anywhere: the order of ends tells."""
+    job = Job()
+    for rank in range(8):
+        job.add("init", 0, 10, rank=rank, attempt=0, world=8, host=f"node-{rank}")
+        end = 100 if rank == 5 else 130
+        error = None if rank == 5 else "SIGTERM received"
+        job.add("run", 10, end, rank=rank, attempt=0, world=8, host=f"node-{rank}", error=error)
+    job.add("steps", 10, 95, rank=0, attempt=0, world=8, host="node-0",
+            **{"tracekit.steps.first": 1, "tracekit.steps.last": 10})  # fmt: skip
+    incident = failures(built(database, job)).training.incidents.row(0, named=True)
+    assert (incident["hosts"], incident["rule"], incident["onset_ns"]) == (["node-5"], "stopped_first", 100 * S)
+    assert incident["kind"] == "unknown"
+
+
+def test_model_flops_utilisation_needs_all_of_its_parts(database: Database) -> None:
+    """No tokens were counted: none is told, whatever else is given."""
+    answer = goodput(built(database, crashed(resume=6)), flops_per_token=6e9, device="h100")
+    assert answer.training.jobs["mfu"].to_list() == [None]
+
+
+def test_scaling_compares_runs_of_different_size(database: Database) -> None:
+    """Twice the ranks at the same time a step: half the efficiency."""
+    small, large = Job("small", trace=1), Job("large", trace=2)
+    small.steps(0, 3, 0, world=2, service="a")
+    large.steps(0, 3, 0, ranks=range(4), world=4, service="b")
+    scaling = goodput(built(database, small, large)).training.scaling
+    assert scaling.select("world_size", "efficiency").rows() == [(2, 1.0), (4, 0.5)]
+
+
+def test_a_job_that_is_not_there_is_told_with_those_that_are(database: Database) -> None:
+    """The answer says what to ask instead."""
+    answer = goodput(built(database, crashed(resume=6)), job="k")
+    assert (answer.verdict, answer.summary) == ("no_jobs", "The store holds no job 'k'; there are 'j'.")
+
+
+def test_an_empty_store_has_no_jobs(database: Database) -> None:
+    """Nothing to tell, and it is said."""
+    assert goodput(database).summary == "The store holds no training job."
+    assert failures(database).as_dict()["failed"] == 0
+
+
+def test_answers_cross_the_wire_and_print_everywhere(database: Database) -> None:
+    """What arrives from a server says the same; sums of all sizes are whole numbers in JSON."""
+    built(database, crashed(resume=6))
+    for answer in (goodput(database, price=2.0), failures(database)):
+        arrived = unpacked(json.loads(json.dumps(packed(answer))))
+        assert arrived.as_dict() == answer.as_dict()
+        assert answer_output(answer).text

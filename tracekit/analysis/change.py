@@ -1,0 +1,251 @@
+"""When did a store change? One episode of slower requests, found in the course of time.
+
+Requests are put in order of their start and cut into slices of equal numbers. Each slice gives several series: how the
+requests rank in the metric among those of their class, how many are among the slowest of their class, the time of every
+stage less what the classes take on average, and the rank among all, which shows another mix. In each series the run of
+slices that stands out most above all others is sought (a scan of all episodes; a change that lasts is an episode up to
+the end), and its t is compared with what chance gives in a series with the autocorrelation that is left
+after the episode is taken out: a level shift is not memory. The limit holds for all series together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, log, pi, sqrt
+
+import numpy as np
+import polars as pl
+
+from tracekit.analysis.measured import SELECTION, MeasuredUnits
+from tracekit.analysis.selection import Selection
+
+FALSE_ALARM = 0.02
+"""Chance of finding an episode, in all series together, where nothing changed."""
+
+LONGEST_SHARE = 0.7
+"""What lasts longer than this share of the requests is the usual."""
+
+SLICE_LIMIT = 128
+_UNITS_PER_SLICE = 8
+_FEWEST_SLICES = 16
+_SHORTEST_SLICES = 3
+_SLOW_RANKS = (0.9, 0.98)
+_STAGE_SHARE = 0.001
+_CLIPPED_DEVIATIONS = 6.0
+"""Slices further than so many median deviations from the median count as this far: one outlier is no episode."""
+
+_DRAWS = 600
+_SEED = 20_250_311
+_EULER = 0.5772156649015329
+
+
+@dataclass(frozen=True)
+class Change:
+    """An episode `[start_ns, end_ns)` that differs from the rest of the store, and what it is compared with.
+
+    `before_start_ns`, `before_end_ns`: the time before it, or after it where it began with the store. `lasts`: whether
+    it goes on to the end. `series`: where it is clearest: `metric`, `mix`, or a stage.
+    """
+
+    start_ns: int
+    end_ns: int
+    before_start_ns: int
+    before_end_ns: int
+    lasts: bool
+    series: str
+
+
+@dataclass(frozen=True)
+class _Episode:
+    first: int
+    last: int
+    ratio: float
+
+
+def found_change(selection: Selection) -> Change | None:
+    """The clearest episode of slower requests or of other requests in a selection; None where chance may be all."""
+    units = selection.sides[SELECTION]
+    count = _slice_count(units.count)
+    if count < _FEWEST_SLICES:
+        return None
+    order = np.lexsort((units.unit_id, units.start_ns))
+    slices = np.empty(units.count, dtype=np.int64)
+    slices[order] = np.arange(units.count) * count // units.count
+    slower = _metric_series(units, slices) | _stage_series(selection, units, slices, count)
+    found = _clearest(slower, len(slower) + 1) or _clearest({"mix": _ranks(units.value_ns)}, len(slower) + 1, slices)
+    return None if found is None else _bounded(*found, units, order, count)
+
+
+def _slice_count(unit_count: int) -> int:
+    """A power of two, so that what chance does need be simulated for few lengths only."""
+    return min(SLICE_LIMIT, 1 << max(unit_count // _UNITS_PER_SLICE, 1).bit_length() - 1)
+
+
+def _clearest(
+    series: dict[str, np.ndarray], tested: int, slices: np.ndarray | None = None
+) -> tuple[str, _Episode] | None:
+    """The series with the episode furthest beyond chance; `tested`: series that share the false alarms."""
+    courses = series if slices is None else {name: _slice_means(values, slices) for name, values in series.items()}
+    episodes = {name: episode(course, FALSE_ALARM / tested) for name, course in courses.items()}
+    name = max(episodes, key=lambda name: episodes[name].ratio)
+    return (name, episodes[name]) if episodes[name].ratio > 1 else None
+
+
+def episode(course: np.ndarray, false_alarm: float) -> _Episode:
+    """The run of slices `[first, last)` that stands out most above the others.
+
+    `ratio`: its t over the one that chance exceeds in `false_alarm` of all series with the same memory.
+    """
+    centred = _clipped(course)
+    centred = centred - centred.mean()
+    squares = float((centred**2).sum())
+    if squares <= 0:
+        return _Episode(0, 0, 0.0)
+    contrasts = _contrasts(centred[None, :])[0]
+    first, last = np.unravel_index(int(np.argmax(contrasts)), contrasts.shape)
+    residual = centred.copy()
+    residual[first:last] -= centred[first:last].mean()
+    outside = np.r_[0:first, last : len(centred)]
+    residual[outside] -= centred[outside].mean()
+    statistic = _student(float(contrasts[first, last]) ** 2 / squares, len(course))
+    return _Episode(int(first), int(last), statistic / _limit(len(course), _memory(residual), false_alarm))
+
+
+def _contrasts(centred: np.ndarray) -> np.ndarray:
+    """What every run adds to the sum of a series (float64[R, N], mean zero) over its spread: float64[R, N+1, N+1]."""
+    count = centred.shape[1]
+    running = np.concatenate([np.zeros((len(centred), 1)), np.cumsum(centred, axis=1)], axis=1)
+    return np.where(_lengths(count) > 0, (running[:, None, :] - running[:, :, None]) / np.sqrt(_spreads(count)), 0.0)
+
+
+@cache
+def _lengths(count: int) -> np.ndarray:
+    """Length of each run `[first, last)` that is looked at, else 0."""
+    lengths = np.arange(count + 1)[None, :] - np.arange(count + 1)[:, None]
+    return np.where((lengths >= _SHORTEST_SLICES) & (lengths <= LONGEST_SHARE * count), lengths, 0)
+
+
+@cache
+def _spreads(count: int) -> np.ndarray:
+    lengths = _lengths(count)
+    return np.where(lengths > 0, lengths * (count - lengths) / count, 1.0)
+
+
+def _student(explained: float, count: int) -> float:
+    """t of two means that explain this share of the squares of a series."""
+    return sqrt((count - 2) * explained / max(1 - explained, 1e-12))
+
+
+def _memory(residual: np.ndarray) -> float:
+    """First autocorrelation with its standard error on top, in steps of a tenth: a short series shows too little."""
+    squares = float((residual**2).sum())
+    first = float((residual[1:] * residual[:-1]).sum()) / squares if squares > 0 else 0.0
+    return min(0.9, max(0.0, ceil(10 * (first + 1 / sqrt(len(residual)))) / 10))
+
+
+def _limit(count: int, memory: float, false_alarm: float) -> float:
+    """The largest t of all runs that chance exceeds with this probability, in an autoregressive series.
+
+    The largest of many is distributed as Gumbel's law, whose two parameters come from a simulation.
+    """
+    mean, deviation = _largest_by_chance(count, memory)
+    scale = deviation * sqrt(6) / pi
+    return mean - scale * (_EULER + log(-log(1 - false_alarm)))
+
+
+@cache
+def _largest_by_chance(count: int, memory: float) -> tuple[float, float]:
+    """Mean and standard deviation of the largest t of all runs in series without an episode."""
+    random = np.random.default_rng(_SEED)
+    largest = np.concatenate([_simulated(count, memory, random) for _ in range(_DRAWS // 50)])
+    return float(largest.mean()), float(largest.std())
+
+
+def _simulated(count: int, memory: float, random: np.random.Generator) -> np.ndarray:
+    series = random.standard_normal((50, count))
+    shock = sqrt(1 - memory**2)
+    for position in range(1, count):
+        series[:, position] = memory * series[:, position - 1] + shock * series[:, position]
+    series -= series.mean(axis=1, keepdims=True)
+    strongest = _contrasts(series).max(axis=(1, 2))
+    explained = strongest**2 / (series**2).sum(axis=1)
+    return np.sqrt((count - 2) * explained / (1 - explained))
+
+
+def _clipped(course: np.ndarray) -> np.ndarray:
+    middle = np.median(course)
+    reach = _CLIPPED_DEVIATIONS * np.median(np.abs(course - middle))
+    return np.clip(course, middle - reach, middle + reach) if reach > 0 else course
+
+
+def _metric_series(units: MeasuredUnits, slices: np.ndarray) -> dict[str, np.ndarray]:
+    ranks = _class_ranks(units)
+    series = {"metric": _slice_means(ranks, slices)}
+    return series | {f"metric above {rank}": _slice_means(ranks > rank, slices) for rank in _SLOW_RANKS}
+
+
+def _class_ranks(units: MeasuredUnits) -> np.ndarray:
+    """Rank of each unit in the metric among those of its class, from 0 to 1; equal values share the middle."""
+    frame = pl.DataFrame({"value_ns": units.value_ns, "class_id": units.class_id})
+    rank = (pl.col("value_ns").rank("average").over("class_id") - 0.5) / pl.len().over("class_id")
+    return frame.select(rank).to_series().to_numpy()
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    return pl.Series(values).rank("average").to_numpy() / len(values)
+
+
+def _slice_means(values: np.ndarray, slices: np.ndarray) -> np.ndarray:
+    return np.bincount(slices, values) / np.bincount(slices)
+
+
+def _stage_series(selection: Selection, units: MeasuredUnits, slices: np.ndarray, count: int) -> dict[str, np.ndarray]:
+    """Time of each stage a unit over what units of its class take on average, by slice."""
+    metric = selection.metric
+    course = pl.DataFrame({"unit_id": units.unit_id, "bin": slices, "class_id": units.class_id})
+    selection.register("tail_course", course)
+    rows = selection.rows("tail/stage_course", windows=None if metric.covers_unit else list(metric.windows))
+    selection.unregister("tail_course")
+    held = course.group_by("bin", "class_id").len("units")
+    usual = held.group_by("class_id").agg(pl.col("units").sum())
+    whole_ns = rows["self_ns"].sum()
+    return {
+        stage: _over_usual(part, held, usual, count)
+        for (stage,), part in rows.group_by("stage", maintain_order=True)
+        if part["self_ns"].sum() > _STAGE_SHARE * whole_ns
+    }
+
+
+def _over_usual(part: pl.DataFrame, held: pl.DataFrame, usual: pl.DataFrame, count: int) -> np.ndarray:
+    means = part.group_by("class_id").agg(pl.col("self_ns").sum()).join(usual, on="class_id")
+    expected = held.join(means.select("class_id", each=pl.col("self_ns") / pl.col("units")), on="class_id")
+    by_slice = expected.group_by("bin").agg(expected_ns=(pl.col("units") * pl.col("each")).sum())
+    totals = held.group_by("bin").agg(pl.col("units").sum())
+    taken = part.group_by("bin").agg(pl.col("self_ns").sum())
+    table = totals.join(by_slice, on="bin", how="left").join(taken, on="bin", how="left").fill_null(0).sort("bin")
+    over = (table["self_ns"] - table["expected_ns"]) / table["units"]
+    return over.to_numpy().astype(np.float64)[:count]
+
+
+def _bounded(name: str, found: _Episode, units: MeasuredUnits, order: np.ndarray, count: int) -> Change:
+    """The times of an episode, its ends moved inside the neighbouring slices to where the metric steps."""
+    starts, ranks = units.start_ns[order], _class_ranks(units)[order]
+    edges = -(-np.arange(count + 1) * units.count // count)
+    step = units.count // count
+    inside = ranks[edges[found.first] : edges[found.last]].mean()
+    outside = np.r_[ranks[: edges[found.first]], ranks[edges[found.last] :]].mean()
+    over = np.concatenate([[0.0], np.cumsum(ranks - (inside + outside) / 2)])
+    first, last = int(edges[found.first]), int(edges[found.last])
+    if inside > outside and first > 0:
+        low = max(first - step, 0)
+        first = low + int(np.argmin(over[low : first + step + 1]))
+    lasts = found.last >= count - 1
+    if inside > outside and not lasts:
+        low = last - step
+        last = low + int(np.argmax(over[low : min(last + step, units.count - 1) + 1]))
+    end = int(starts[-1]) + 1 if lasts else int(starts[last])
+    begin = int(starts[first])
+    has_before = first >= max(_UNITS_PER_SLICE * _SHORTEST_SLICES, (last - first) // 4)
+    before = (int(starts[0]), begin) if has_before else (end, int(starts[-1]) + 1)
+    return Change(begin, end, *before, lasts, name.split(" above ")[0])

@@ -1,0 +1,280 @@
+"""What changed between two groups of requests: windows, versions, hosts, stores or conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracekit.analysis import blocks
+from tracekit.analysis.answer import question
+from tracekit.analysis.compare_answer import CompareAnswer, Verdict
+from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selected
+from tracekit.analysis.mix import whole_parts
+from tracekit.analysis.same_mix import METRICS, Matched, Means, matched, stage_means
+from tracekit.analysis.significance import Uncertainty, from_blocks
+from tracekit.analysis.slo import SloSet, slo_goal
+from tracekit.store import Database
+
+MINIMUM_UNITS = 10
+"""A side with fewer requests than this gets no interval."""
+
+ENDINGS = {
+    "failed": ("failed", "timed_out"),
+    "aborted": ("aborted_before", "aborted_after"),
+    "rejected": ("rejected",),
+    "shed": ("shed",),
+    "invalid": ("invalid",),
+}
+"""Ways to end that are compared, and their buckets."""
+
+_CHANGE = {
+    "before_ns": pl.Int64, "after_ns": pl.Int64, "excess_ns": pl.Int64, "low_ns": pl.Int64, "high_ns": pl.Int64,
+    "significant": pl.Boolean, "relative": pl.Float64,
+}  # fmt: skip
+METRIC_SCHEMA = {"metric": pl.String, **_CHANGE, "mix_ns": pl.Int64} | dict.fromkeys(
+    (
+        "before_p50_ns", "after_p50_ns", "before_p99_ns", "after_p99_ns",
+        "before_count", "after_count", "matched_before", "matched_after",
+    ),
+    pl.Int64,
+)  # fmt: skip
+STAGE_SCHEMA = {"metric": pl.String, "stage": pl.String, **_CHANGE}
+OUTCOME_SCHEMA = {"outcome": pl.String} | dict.fromkeys(("before", "after", "change", "low", "high"), pl.Float64) | {
+    "significant": pl.Boolean
+}  # fmt: skip
+LOAD_SCHEMA = {"work": pl.String, "before_per_s": pl.Float64, "after_per_s": pl.Float64, "factor": pl.Float64}
+
+
+@dataclass(frozen=True)
+class _Estimates:
+    """Everything that is judged together: estimates and, for each side, the contributions of slices of time."""
+
+    estimates: np.ndarray
+    contributions: list[np.ndarray]
+
+
+@question("compare")
+def compare(
+    database: Database,
+    before: str | None,
+    after: str | None,
+    *,
+    other: Database | None = None,
+    slo: str | SloSet | Mapping[str, Any] | None = None,
+    where: str | None = None,
+) -> CompareAnswer:
+    """Compare requests `before` with requests `after`, metric by metric and stage by stage, at the same mix.
+
+    A side is a condition over the view `units`, a window `FROM/UNTIL` of ISO times, `version:V` or `host:H` of what
+    served the requests, or None for all. `other` is the store of `before` where it is not that of `after`. `where`
+    is a further condition on both sides. With an `slo` goodput is compared too.
+    Raises `UsageError` or `QueryError` for a side that is none.
+    """
+    goal = None if slo is None else slo_goal(slo)
+    databases = (other or database, database)
+    sides, names = compared_sides(databases, (selected(before), selected(after)), goal, where)
+    matches = {metric: matched(sides, metric) for metric in METRICS}
+    matches = {metric: match for metric, match in matches.items() if len(match.weights)}
+    means = {
+        metric: [stage_means(side, match, number, len(names)) for number, side in enumerate(sides)]
+        for metric, match in matches.items()
+    }
+    shares = _outcome_shares(sides, has_slo=goal is not None)
+    uncertainty, block_counts, shortage = _judged(sides, means, shares)
+    judged = _Judged(uncertainty, means, shares)
+    metrics, stages = _metric_frame(matches, judged), _stage_frame(names, matches, judged)
+    outcomes = _outcome_frame(shares, judged)
+    verdict = shortage or _verdict(metrics, stages, outcomes)
+    return CompareAnswer(
+        before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
+        metrics=metrics, stages=stages, outcomes=outcomes, load=_load_frame(sides),
+        method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """Shares of ways to end: names, float64[side, name], and contributions of slices of time of each side."""
+
+    names: list[str]
+    shares: np.ndarray
+    contributions: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Estimates of all rows in one family, in the order metrics (stages, then the whole), outcomes."""
+
+    uncertainty: Uncertainty | None
+    means: dict[str, list[Means]]
+    shares: _Shares
+
+    def rows(self, start: int, estimates: np.ndarray) -> tuple[list[Any], list[Any], list[Any]]:
+        """Low end, high end and significance of the estimates whose first has the number `start`."""
+        if self.uncertainty is None:
+            nothing = [None] * len(estimates)
+            return nothing, nothing, nothing
+        whole = np.zeros(len(self.uncertainty.standard_error))
+        whole[start : start + len(estimates)] = estimates
+        low, high = self.uncertainty.intervals(whole)
+        exceeds = self.uncertainty.exceeds(whole)
+        part = slice(start, start + len(estimates))
+        return low[part].tolist(), high[part].tolist(), exceeds[part].tolist()
+
+    def start(self, metric: str) -> int:
+        """Number of the first row of a metric."""
+        before = list(self.means)[: list(self.means).index(metric)]
+        return sum(len(self.means[name][0].mean) for name in before)
+
+    @property
+    def outcome_start(self) -> int:
+        """Number of the first outcome."""
+        return sum(len(pair[0].mean) for pair in self.means.values())
+
+
+def _outcome_shares(sides: list[ComparedSide], *, has_slo: bool) -> _Shares:
+    members = {"good": ("good",)} | ENDINGS if has_slo else ENDINGS
+    shares, contributions = np.zeros((2, len(members))), []
+    for number, side in enumerate(sides):
+        buckets = side.units["bucket"]
+        ended = [buckets.is_in(list(names)).to_numpy() for names in members.values()]
+        shares[number] = [part.mean() if len(part) else 0.0 for part in ended]
+        present = np.bincount(side.unit_slices, minlength=blocks.SLICE_COUNT)
+        counted = [np.bincount(side.unit_slices[part], minlength=blocks.SLICE_COUNT) for part in ended]
+        sums = (np.stack(counted, axis=1) - np.outer(present, shares[number])) / max(len(buckets), 1)
+        contributions.append(sums)
+    return _Shares(list(members), shares, contributions)
+
+
+def _judged(
+    sides: list[ComparedSide], means: dict[str, list[Means]], shares: _Shares
+) -> tuple[Uncertainty | None, list[int], Verdict | None]:
+    """How far chance reaches, the blocks of each side, and why it is not known where it is not."""
+    sizes = [len(side.units) for side in sides]
+    if not min(sizes):
+        return None, [], "no_units"
+    if min(sizes) < MINIMUM_UNITS or not means:
+        return None, [], "too_few_units"
+    merged = []
+    for number, side in enumerate(sides):
+        parts = [pair[number].contributions for pair in means.values()]
+        merged.append(_in_blocks(side, np.concatenate([*parts, shares.contributions[number]], axis=1), parts))
+    counts = [len(part) for part in merged]
+    if min(counts) < blocks.MINIMUM_BLOCKS:
+        return None, counts, "too_few_blocks"
+    return from_blocks([merged[1], -merged[0]]), counts, None
+
+
+def _in_blocks(side: ComparedSide, contributions: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
+    """Contributions of blocks of time that hold requests at all, as many as are independent."""
+    present = np.bincount(side.unit_slices, minlength=blocks.SLICE_COUNT)
+    # Ranks show a swinging load that a few extreme durations would hide.
+    ranks = side.served["e2e_ns"].rank("average").to_numpy()
+    deviations = np.bincount(side.served_slices, ranks - ranks.mean(), minlength=blocks.SLICE_COUNT)
+    series = [deviations, *(part[:, -1] for part in parts)]
+    count = blocks.independent_block_count(series)
+    return blocks.merged(contributions, count)[blocks.merged(present, count) > 0]
+
+
+def _metric_frame(matches: dict[str, Matched], judged: _Judged) -> pl.DataFrame:
+    table = []
+    for metric, match in matches.items():
+        before, after = (part.mean for part in judged.means[metric])
+        start = judged.start(metric) + len(before) - 1
+        row = _changes(judged, start, before[-1:], after[-1:])[0]
+        plain_ns = round(match.plain[1] - match.plain[0])
+        quantiles = dict(zip(("before_p50_ns", "before_p99_ns"), match.quantiles[0], strict=True))
+        quantiles |= dict(zip(("after_p50_ns", "after_p99_ns"), match.quantiles[1], strict=True))
+        counts = dict(zip(("before_count", "after_count"), match.measured, strict=True))
+        counts |= dict(zip(("matched_before", "matched_after"), match.matched, strict=True))
+        table.append({"metric": metric, **row, "mix_ns": plain_ns - row["excess_ns"], **quantiles, **counts})
+    return pl.DataFrame(table, schema=METRIC_SCHEMA)
+
+
+def _stage_frame(names: list[str], matches: dict[str, Matched], judged: _Judged) -> pl.DataFrame:
+    """One row a metric and stage that either side has time in; rows of a metric sum to it."""
+    table = []
+    for metric in matches:
+        before, after = (part.mean for part in judged.means[metric])
+        rows = _changes(judged, judged.start(metric), before[:-1], after[:-1], whole=(before[-1], after[-1]))
+        table += [
+            {"metric": metric, "stage": name, **row}
+            for name, row, old, new in zip(names, rows, before, after, strict=False)
+            if old or new
+        ]
+    frame = pl.DataFrame(table, schema=STAGE_SCHEMA)
+    order = pl.col("metric").replace_strict({name: number for number, name in enumerate(METRICS)}, return_dtype=pl.Int8)
+    return frame.sort(order, pl.col("excess_ns").abs(), "stage", descending=[False, True, False])
+
+
+def _changes(
+    judged: _Judged, start: int, before: np.ndarray, after: np.ndarray, whole: tuple[float, float] | None = None
+) -> list[dict[str, Any]]:
+    """Rows of means in whole nanoseconds that sum to the rounded whole, with what chance allows of the change."""
+    old = whole_parts(before, round(whole[0] if whole else float(before.sum())))
+    new = whole_parts(after, round(whole[1] if whole else float(after.sum())))
+    low, high, significant = judged.rows(start, after - before)
+    return [
+        {
+            "before_ns": int(old[k]),
+            "after_ns": int(new[k]),
+            "excess_ns": int(new[k] - old[k]),
+            "low_ns": None if low[k] is None else round(low[k]),
+            "high_ns": None if high[k] is None else round(high[k]),
+            # Sums in double precision are not exact below a nanosecond.
+            "significant": None if significant[k] is None else bool(significant[k]) and abs(after[k] - before[k]) >= 1,
+            "relative": float((after[k] - before[k]) / before[k]) if before[k] else None,
+        }
+        for k in range(len(before))
+    ]
+
+
+def _outcome_frame(shares: _Shares, judged: _Judged) -> pl.DataFrame:
+    change = shares.shares[1] - shares.shares[0]
+    low, high, significant = judged.rows(judged.outcome_start, change)
+    return pl.DataFrame(
+        {
+            "outcome": shares.names,
+            "before": shares.shares[0],
+            "after": shares.shares[1],
+            "change": change,
+            "low": low,
+            "high": high,
+            "significant": significant,
+        },
+        schema=OUTCOME_SCHEMA,
+    )  # fmt: skip
+
+
+def _load_frame(sides: list[ComparedSide]) -> pl.DataFrame:
+    """Requests and tokens that arrived each second on both sides (LOAD_SCHEMA)."""
+    if any(len(side.units) < 2 for side in sides):
+        return pl.DataFrame(schema=LOAD_SCHEMA)
+    rates = []
+    for side in sides:
+        starts = side.units["start_ns"].to_numpy()
+        seconds = max(int(starts[-1] - starts[0]), 1) / 1e9
+        amounts = {"requests": len(side.units)} | {
+            name: int(side.units[name].fill_null(0).sum()) for name in ("input_tokens", "output_tokens")
+        }
+        rates.append({name: amount / seconds for name, amount in amounts.items()})
+    table = [
+        (name, rates[0][name], rates[1][name], rates[1][name] / rates[0][name]) for name in rates[0] if rates[0][name]
+    ]
+    return pl.DataFrame(table, schema=LOAD_SCHEMA, orient="row")
+
+
+def _verdict(metrics: pl.DataFrame, stages: pl.DataFrame, outcomes: pl.DataFrame) -> Verdict:
+    certain = metrics.filter("significant")
+    told = outcomes.filter("significant")
+    gains = pl.when(pl.col("outcome") == "good").then(pl.col("change")).otherwise(-pl.col("change"))
+    is_worse = bool((certain["excess_ns"] > 0).any()) or bool((told.select(gains).to_series() < 0).any())
+    is_better = bool((certain["excess_ns"] < 0).any()) or bool((told.select(gains).to_series() > 0).any())
+    if is_worse or is_better:
+        return "mixed" if is_worse and is_better else "regressed" if is_worse else "improved"
+    slower = stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0))
+    return "stage_slower" if len(slower) else "no_change"
