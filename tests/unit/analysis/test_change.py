@@ -52,7 +52,9 @@ def test_the_exact_chance_is_fishers(tail: int, rest: int) -> None:
     found = tail + rest
     chances = [comb(6, k) * comb(9, found - k) / comb(15, found) for k in range(max(0, found - 9), min(found, 6) + 1)]
     own = comb(6, tail) * comb(9, rest) / comb(15, found)
-    assert exact_chance(tail, 6, rest, 9) == pytest.approx(sum(chance for chance in chances if chance <= own * 1.0000001))
+    assert exact_chance(tail, 6, rest, 9) == pytest.approx(
+        sum(chance for chance in chances if chance <= own * 1.0000001)
+    )
 
 
 def test_perfect_separation_is_the_strongest_evidence() -> None:
