@@ -16,6 +16,7 @@ from tracekit.store import Database
 
 NAMES = [name for topic in ("tail", "quality", "stragglers") for name in queries.names(topic)]
 VALUES: dict[str, object] = {
+    "bands": [0, 1],
     "metric": "ttft", "unit_kind": "request", "depends_on": ["input_tokens"], "windows": None, "outcome": "ok",
     "class_limit": 2, "rare_share": 0.5, "stages": ["eng.queue"], "limit": 1,
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
@@ -36,8 +37,9 @@ def selection() -> Iterator[Selection]:
         Database.open(None) as database,
         Selection(write_units(database, units), "ttft", baseline="model = 'm'") as opened,
     ):
-        members = {"unit_id": [0, 1], "band": [1, 0], "bin": [0, 1023], "class_id": [1, 1]}
+        members = {"unit_id": [0, 1], "band": [1, 0], "bin": [0, 1023], "class_id": [1, 1], "weight": [1.0, 1.0]}
         opened.register("tail_members", pl.DataFrame(members))
+        opened.register("tail_course", pl.DataFrame(members))
         opened.create_table("tail_stage_rows", "tail/stage_rows", windows=["ttft"])
         opened.create_table("tail_attributes", "tail/attribute_rows", rest_band=1, block_count=8)
         yield opened

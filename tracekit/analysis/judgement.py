@@ -54,8 +54,16 @@ def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, in
     if reference.band is None:
         return _by_windows(sums, tail, reference, contributions[TAIL])
     if tail.units is reference.units:
-        return _by_blocks([(tail.units, contributions[TAIL] - contributions[REFERENCE])])
-    return _by_blocks([(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])])
+        return _by_blocks([(tail.units, contributions[TAIL] - contributions[REFERENCE])], blocks.MINIMUM_BLOCKS)
+    sides = [(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])]
+    # A tail that is one short event has no spread inside, and says nothing of how often there is such an event.
+    is_spread = all(_quarter_count(cohort) >= blocks.FEWEST_BLOCKS for cohort in (tail, reference))
+    return _by_blocks(sides, 1 if is_spread else blocks.MINIMUM_BLOCKS)
+
+
+def _quarter_count(cohort: Cohort) -> int:
+    """In how many of the quarters of its side's time a cohort has units."""
+    return len(np.unique(cohort.bins * blocks.FEWEST_BLOCKS // blocks.SLICE_COUNT))
 
 
 def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort, contributions: np.ndarray) -> Judgement:
@@ -67,11 +75,12 @@ def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort, contributions:
     return Judgement("windows", [len(counts)], [tail.units.duration_ns], uncertainty)
 
 
-def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]]) -> Judgement:
+def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1) -> Judgement:
+    """Judge by blocks of each side; with fewer independent ones than `fewest` not at all."""
     merged, shares = zip(*(_occupied_blocks(units, contributions) for units, contributions in sides), strict=True)
     counts = [max(1, int(share * len(part))) for part, share in zip(merged, shares, strict=True)]
     lengths = [units.duration_ns // count for (units, _), count in zip(sides, counts, strict=True)]
-    if min(len(part) for part in merged) < blocks.FEWEST_BLOCKS:
+    if min(len(part) for part in merged) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
     return Judgement("blocks", counts, lengths, from_blocks(list(merged), 1 / min(shares)))
 

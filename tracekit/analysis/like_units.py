@@ -22,6 +22,8 @@ from tracekit.analysis.measured import MeasuredUnits
 CHANGED_SHARE = 0.05
 """Less of the units than this in other classes is no other mix, however certain it is."""
 
+_UNMATCHED_SHARE = 0.5
+
 _CHANCE_NORMAL = 3.1
 """Standard normal deviate beyond which chance does not make classes differ (one case in a thousand)."""
 
@@ -48,13 +50,18 @@ class LikeUnits:
     @property
     def own_weight(self) -> float:
         """Weight of a unit of the selection whose class the baseline lacks."""
-        return self.baseline.count / max(self.selection.count, 1)
+        return max(self.baseline.count, 1) / max(self.selection.count, 1)
 
     @cached_property
     def is_changed(self) -> bool:
-        """Whether the classes differ between the sides beyond chance, and by enough to matter."""
+        """Whether the classes differ between the sides beyond chance, and by enough to matter.
+
+        Where the baseline lacks the classes of most units there is nothing like them to compare with.
+        """
         ours, theirs = class_counts(self.selection, self.baseline)
         if not self.selection.count or not self.baseline.count:
+            return False
+        if (self.own_weights > 0).mean() > _UNMATCHED_SHARE:
             return False
         moved = np.abs(ours / ours.sum() - theirs / theirs.sum()).sum() / 2
         return bool(moved >= CHANGED_SHARE and _homogeneity(ours, theirs) > _CHANCE_NORMAL)
@@ -104,10 +111,12 @@ class LikeUnits:
         weights = np.concatenate([self.unit_weights, self.own_weights])
         order = np.argsort(values, kind="stable")
         running = np.cumsum(weights[order])
-        return values[order], running / running[-1]
+        return values[order], running / max(float(running[-1]), 1e-9) if len(running) else running
 
     def _threshold_ns(self, quantile: float) -> int:
         values, shares = self._ordered
+        if not len(values):
+            return 0
         return int(values[min(int(np.searchsorted(shares, quantile - 1e-9)), len(values) - 1)])
 
 

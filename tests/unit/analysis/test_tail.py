@@ -129,9 +129,17 @@ def test_one_long_episode_is_not_many_independent_requests(store: Write) -> None
         )
         for number in range(1000)
     ]
-    answer = tail(store(units), "ttft", quantile=0.95)
+    database = store(units)
+    answer = tail(database, "ttft", quantile=0.95, baseline="body")
     assert answer.verdict == "too_few_blocks"
-    assert answer.significant is None
+    assert not answer.significant
+    found = tail(database, "ttft")
+    assert found.change_start_ns is not None
+    assert abs(found.change_start_ns - 900 * 1_000_000_000) <= 8 * 1_000_000_000, "to a slice of the course"
+    assert found.change_end_ns == 999 * 1_000_000_000 + 1
+    assert found.change_lasts
+    assert found.verdict == "excess_explained"
+    assert found.summary.startswith("The store changes at ")
 
 
 def _prompts(kind: str, *, long_share: int, short_ms: int = 100, long_ms: int = 800) -> list[Request]:
