@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import duckdb
@@ -80,7 +81,8 @@ def _replace(cursor: duckdb.DuckDBPyConnection, name: str, frames: JobFrames) ->
 def _read(cursor: duckdb.DuckDBPyConnection, job: str) -> JobRecords:
     """Read a job whose resources are in the temporary table `job_resources`."""
     processes = _rows(cursor, "processes", job=job)
-    first_ns, last_ns = processes["first_ns"].min(), processes["last_ns"].max()
+    first_ns: Any = processes["first_ns"].min()
+    last_ns: Any = processes["last_ns"].max()
     return JobRecords(
         job=job,
         spans=_rows(cursor, "spans", job=job),
