@@ -176,7 +176,7 @@ def _in_blocks(side: ComparedSide, contributions: np.ndarray, parts: list[np.nda
     ranks = side.served["e2e_ns"].rank("average").to_numpy()
     deviations = np.bincount(side.served_slices, ranks - ranks.mean(), minlength=blocks.SLICE_COUNT)
     series = [deviations, *(part[:, -1] for part in parts)]
-    count = blocks.independent_block_count(series)
+    count = max(1, int(blocks.independent_block_count(series)))
     return blocks.merged(contributions, count)[blocks.merged(present, count) > 0]
 
 
