@@ -55,7 +55,11 @@ def test_partial_success_names_the_number_rejected(receiver: Receiver, signal: s
     assert answer.partial_success.error_message
 
 
-@pytest.mark.parametrize("payload", [b"\xff\xff\xff", b"\x0a\x05abc", exports.logs(2), exports.traces(0, bad=1)])
+@pytest.mark.parametrize(
+    "payload",
+    [b"\xff\xff\xff", b"\x0a\x05abc", exports.logs(2), exports.traces(0, bad=1)],
+    ids=["no tag", "cut off", "another signal", "a bad span"],
+)
 def test_bad_data_is_invalid_argument_with_the_fields(receiver: Receiver, payload: bytes) -> None:
     """INVALID_ARGUMENT is not tried again; `BadRequest` says what is wrong."""
     error = refusal(receiver, SERVICES["traces"], payload)

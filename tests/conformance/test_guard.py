@@ -140,7 +140,9 @@ def test_a_body_that_stalls_is_ended_on_every_route(start_receiver: StartReceive
     assert status_of(raw(port, start, b"{")) == 408
 
 
-@pytest.mark.parametrize(("encoding", "member"), [("gzip", gzip.compress(b"")), ("zstd", zstandard.compress(b""))])
+@pytest.mark.parametrize(
+    ("encoding", "member"), [("gzip", gzip.compress(b"", mtime=0)), ("zstd", zstandard.compress(b""))]
+)
 def test_half_a_million_empty_members_are_read_in_linear_time(receiver: Receiver, encoding: str, member: bytes) -> None:
     """They are whole bodies with nothing in them."""
     began = time.process_time()

@@ -41,7 +41,9 @@ def until_it_minds_signals(server: ServeProcess) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.5, random.uniform(0.5, 4)])
+@pytest.mark.parametrize(
+    "delay_s", [0.0, 0.1, 0.5, random.uniform(0.5, 4)], ids=["at once", "soon", "later", "some time"]
+)
 def test_a_start_can_be_stopped_at_any_moment(tmp_path: Path, delay_s: float) -> None:
     """From the first line on, through imports, opening the store and warming up."""
     server = ServeProcess(tmp_path / "store.duckdb", "--ui", "0", wait=False)

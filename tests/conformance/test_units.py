@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance import exports
 from tests.conformance.conftest import StartReceiver, request
-from tracekit.receiver import Receiver, following
+from tracekit.receiver import Receiver, units_updater
 from tracekit.stages import update_units
 from tracekit.store import Database
 
@@ -41,7 +41,7 @@ def test_a_file_that_is_opened_anew_under_way_loses_and_doubles_nothing(
     renewed: list[bool] = []
     renew = Database.renew
     monkeypatch.setattr(Database, "renew", lambda database: renewed.append(renew(database)) or renewed[-1])
-    monkeypatch.setattr(following, "_RENEW_AFTER_ROWS", 1)
+    monkeypatch.setattr(units_updater, "_RENEW_AFTER_ROWS", 1)
     receiver = start_receiver()
     payloads = [exports.traces(20) for _ in range(150)]
     with ThreadPoolExecutor(4) as senders:
