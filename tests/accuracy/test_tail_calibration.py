@@ -27,9 +27,11 @@ def test_healthy_windows_raise_few_alarms_against_many_windows() -> None:
     assert tally.alarms <= 5
 
 
-def test_load_that_swings_slower_than_the_window_gets_no_interval() -> None:
-    """With a handful of swings in a window nothing follows for other windows, and nothing is claimed."""
-    assert false_alarms(Workload(200), runs=20, count=5000, quantile=0.9).answered <= 1
+def test_load_that_swings_slower_than_the_window_raises_no_alarm() -> None:
+    """With a handful of swings in a window little follows for other windows: intervals are wide, and hold."""
+    tally = false_alarms(Workload(200), runs=20, count=5000, quantile=0.9)
+    assert tally.alarms == 0
+    assert tally.covered.min() >= 0.95 * tally.answered
 
 
 def test_a_slower_stage_is_found() -> None:

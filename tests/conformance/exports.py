@@ -51,7 +51,7 @@ def metrics(count: int = 1, *, bad: int = 0) -> bytes:
 
 
 def logs(count: int = 1, *, bad: int = 0, with_ids: bool = False) -> bytes:
-    """A request of `count` good log records, and `bad` ones with a trace id of three bytes."""
+    """A request of `count` good log records, and `bad` ones at a time that no store can hold."""
     message = ExportLogsServiceRequest()
     records = message.resource_logs.add().scope_logs.add().log_records
     for number in range(count + bad):
@@ -64,7 +64,7 @@ def logs(count: int = 1, *, bad: int = 0, with_ids: bool = False) -> bytes:
         if with_ids:
             record.trace_id, record.span_id = secrets.token_bytes(16), secrets.token_bytes(8)
         if number >= count:
-            record.trace_id = b"abc"
+            record.time_unix_nano = 2**64 - 1
     return message.SerializeToString()
 
 

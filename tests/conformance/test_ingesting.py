@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ from tracekit.api import Store, _ServedStore
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, RemoteStore, announced, endpoint_of
 from tracekit.remote.client import FILE_MEDIA_TYPE
+from tracekit.serving.governor import AskingLimits, Governor
 from tracekit.serving.serve import _routes
+from tracekit.serving.uploads import UPLOAD_PATH
 
 SPANS = "SELECT * EXCLUDE (ingest_id) REPLACE (span_attributes::VARCHAR AS span_attributes) FROM spans ORDER BY span_id"
 FILES = {
@@ -53,7 +56,9 @@ def folder(tmp_path: Path) -> Path:
 def served(tmp_path: Path) -> Iterator[Path]:
     """The path of a store that a server holds, which others find by its endpoint file."""
     path = tmp_path / "served.duckdb"
-    receiver = Receiver(path, ReceiverSettings(http_port=0, grpc_port=0, token="secret"), extra_routes=_routes)
+    governor = Governor(lambda: receiver.store.database, AskingLimits())
+    settings = ReceiverSettings(http_port=0, grpc_port=0, token="secret")
+    receiver = Receiver(path, settings, extra_routes=partial(_routes, governor), extra_body_bytes={UPLOAD_PATH: None})
     with receiver, announced(path, Endpoint(f"http://127.0.0.1:{receiver.ports.http_port}", os.getpid(), "secret")):
         yield path
 

@@ -35,6 +35,7 @@ CHARGED_SCHEMA = {
     "attempt": pl.Int64,
     "step": pl.Int64,
     "step_at": pl.Int64,
+    "step_count": pl.Int64,
     "rank": pl.Int64,
     "pipeline_stage": pl.Int64,
     "place": pl.String,
@@ -46,9 +47,10 @@ CHARGED_SCHEMA = {
 }
 """Slow steps with what they cost.
 
-`step_at` counts the steps there are, whose numbers may have gaps. `place` is what was slow as one: a host or a pipeline
-stage, else the rank; null for all ranks together. `most_ns` is the waiting that the excess causes if nothing else holds
-anybody: itself once for each rank outside the place. `step_wall_ns` is the time of all ranks in the step.
+`step_at` counts the steps there are, whose numbers may have gaps; the attempt has `step_count`. `place` is what was slow
+as one: a host or a pipeline stage, else the rank; null for all ranks together. `most_ns` is the waiting that the excess
+causes if nothing else holds anybody: itself once for each rank outside the place. `step_wall_ns` is the time of all
+ranks in the step.
 """
 
 _WHO = ["job_id", "attempt", "place", "rank", "pipeline_stage", "stage"]
@@ -73,7 +75,9 @@ def charged(slow: pl.DataFrame, ranks: pl.DataFrame, waits: pl.DataFrame) -> pl.
         together.with_columns(waited_ns=pl.lit(0, dtype=pl.Int64), most_ns=pl.lit(0, dtype=pl.Int64)),
     ]
     walls = ranks.group_by(_STEP).agg(step_wall_ns=pl.col("step_ns").sum())
-    walls = walls.with_columns(step_at=pl.col("step").rank("dense").over("job_id", "attempt"))
+    walls = walls.with_columns(
+        step_at=pl.col("step").rank("dense").over("job_id", "attempt"), step_count=pl.len().over("job_id", "attempt")
+    )
     return (
         pl.concat(parts, how="diagonal")
         .join(walls, on=_STEP)
@@ -223,10 +227,15 @@ def with_operations(named: pl.DataFrame, excess: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_idle() -> pl.Expr:
-    """Whether a place had time that nothing explains while hardly anybody waited for it: it was idle, not slow."""
+    """Whether a place had time that nothing explains while hardly anybody waited for it: it was idle, not slow.
+
+    Only where it was so in most steps: what sets in and ends again is measured by the steps without it.
+    """
     where = ["job_id", "attempt", "place", "stage"]
+    is_usual = 2 * pl.col("step").n_unique().over(where) > pl.col("step_count")
     most_ns, waited_ns = pl.col("most_ns").sum().over(where), pl.col("waited_ns").sum().over(where)
-    return (pl.col("stage") == UNATTRIBUTED) & pl.col("place").is_not_null() & (IDLE_RATIO * waited_ns < most_ns)
+    is_held = IDLE_RATIO * waited_ns >= most_ns
+    return (pl.col("stage") == UNATTRIBUTED) & pl.col("place").is_not_null() & is_usual & ~is_held
 
 
 def _concentrated(cost: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:

@@ -20,6 +20,7 @@ _OF_DATA = (
     duckdb.OutOfRangeException,
     duckdb.TypeMismatchException,
 )
+_OUT_OF_MEMORY = "Out of Memory Error"
 _INVALIDATED = "database has been invalidated"
 
 
@@ -36,11 +37,17 @@ def fault_of(error: Exception) -> Fault:
     if not isinstance(error, StoreError):
         return Fault.MEMORY if isinstance(error, MemoryError) else Fault.DATA
     cause = error.__cause__
+    if _is_of_memory(cause):
+        return Fault.MEMORY
     if isinstance(error, StoreFullError | StoreLockedError | StoreVersionError):
         return Fault.STORE
-    if isinstance(cause, duckdb.OutOfMemoryException):
-        return Fault.MEMORY
     return Fault.DATA if isinstance(cause, _OF_DATA) else Fault.STORE
+
+
+def _is_of_memory(cause: BaseException | None) -> bool:
+    """Whether memory ran out, be it only when the transaction was rolled back, which DuckDB does not survive."""
+    is_fatal = isinstance(cause, duckdb.FatalException) and _OUT_OF_MEMORY in str(cause)
+    return is_fatal or isinstance(cause, duckdb.OutOfMemoryException)
 
 
 def is_unusable_after(error: Exception) -> bool:

@@ -135,8 +135,8 @@ def test_time_that_nothing_explains_is_slowness_only_where_others_wait_for_it(
     seconds: float, ranks_named: list[int]
 ) -> None:
     """A second a step without any span: seven others held for most of it, or idle while nobody needs the rank."""
-    slow = [(5, "1", step, "unattributed", 1.0) for step in range(10, 20)]
-    cost = cost_of(slow, [(step, 5, seconds) for step in range(10, 20)], is_unexplained=True)
+    slow = [(5, "1", step, "unattributed", 1.0) for step in range(40)]
+    cost = cost_of(slow, [(step, 5, seconds) for step in range(40)], is_unexplained=True)
     assert culprits(cost, JOBS)["rank"].to_list() == ranks_named
 
 
