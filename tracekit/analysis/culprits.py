@@ -47,10 +47,10 @@ CHARGED_SCHEMA = {
 }
 """Slow steps with what they cost.
 
-`step_at` counts the steps there are, whose numbers may have gaps; the attempt has `step_count`. `place` is what was slow
-as one: a host or a pipeline stage, else the rank; null for all ranks together. `most_ns` is the waiting that the excess
-causes if nothing else holds anybody: itself once for each rank outside the place. `step_wall_ns` is the time of all
-ranks in the step.
+`step_at` counts the steps there are, whose numbers may have gaps; the attempt has `step_count`. `place` is what was
+slow as one: a host or a pipeline stage, else the rank; null for all ranks together. `most_ns` is the waiting that the
+excess causes if nothing else holds anybody: itself once for each rank outside the place. `step_wall_ns` is the time of
+all ranks in the step.
 """
 
 _WHO = ["job_id", "attempt", "place", "rank", "pipeline_stage", "stage"]

@@ -98,16 +98,15 @@ def test_an_answer_says_which_units_it_is_about(store: Write) -> None:
 
 
 def test_unit_ids_keep_their_sixty_four_bits() -> None:
-    """Ids above 2^32 are compared as they are (the table may be as narrow as it is today)."""
+    """Ids above 2^32 are compared as they are."""
     with Database.open(None) as database:
         write_units(database, traffic(40))
         for table in ("units", "unit_stages", "step_waits"):
             with database.transaction() as cursor:
-                cursor.execute(f"ALTER TABLE base.{table} ALTER unit_id TYPE UBIGINT")
-                cursor.execute(f"UPDATE base.{table} SET unit_id = unit_id + 9223372036854775808")
+                cursor.execute(f"UPDATE base.{table} SET unit_id = unit_id + 4611686018427387904")
         answer = tail(database, "ttft", quantile=0)
         assert answer.excess_ns == answer.stages["excess_ns"].sum()
-        assert answer.units["unit_id"].min() == 9223372036854775808
+        assert answer.units["unit_id"].min() == 4611686018427387904
 
 
 def test_a_selection_leaves_nothing_behind(store: Write) -> None:

@@ -110,7 +110,7 @@ def stragglers_answer(verdict: Any, **facts: Any) -> StragglersAnswer:
     """An answer about one job of 59 steps."""
     schema = StragglersAnswer.schema
     frames = {name: pl.DataFrame(schema=columns) for name, columns in schema.items()}
-    jobs = frame(schema["jobs"], {"job_id": "j", "step_count": 59, "wall_ns": 1000 * MS})
+    jobs = frame(schema["jobs"], {"job_id": "j", "rank_count": 4, "step_count": 59, "wall_ns": 1000 * MS})
     known: dict[str, Any] = {
         **frames, "jobs": jobs, "slowdown": 1.0, "wall_ns": 1000 * MS, "waited_ns": 0, "unnamed_wait_ns": 0,
         "evidence": CLEAN, "units": pl.DataFrame(), "job": None, "other_jobs": [],
@@ -140,7 +140,7 @@ HEAVY = {
         ),
         (
             "no_stragglers",
-            {"waited_for": frame(StragglersAnswer.schema["waited_for"], *WAITED)},
+            {"waited_for": frame(StragglersAnswer.schema["waited_for"], *WAITED), "waited_ns": 100 * MS},
             "No rank's own work stands out in 59 steps. The ranks waited 100 ms for each other, 90% of it for rank 1.",
         ),
         (
