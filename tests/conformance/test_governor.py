@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     "question", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in QUESTIONS]
 )
 def test_senders_do_not_notice_what_is_asked(server: ServeProcess, question: str) -> None:
-    """Four askers without end: nothing is refused. `tests.conformance.hostile_questions` measures how long senders wait."""
+    """Four askers without end: nothing is refused; `tests.conformance.hostile_questions` measures how long it takes."""
     asked = fare(server, QUESTIONS[question], seconds=1.5)
     assert asked["sent"] > 0
     assert asked["refused"] == 0
