@@ -73,7 +73,7 @@ def test_every_page_opens_on_the_samples(visit: Visit, page: str) -> None:
     ("steps", "told"),
     [
         ({"fault.first_step": 0, "fault.steps": 24}, "Pipeline stage 3 computes"),
-        ({"fault.first_step": 9, "fault.steps": 9}, "Pipeline stage 3, forward, steps 9-17"),
+        ({"fault.first_step": 9, "fault.steps": 9}, "Pipeline stage 3, backward, forward, steps 9-17"),
     ],
 )
 def test_the_overview_names_a_pipeline_stage_that_is_slow_as_a_whole(

@@ -81,7 +81,8 @@ def own_last_finishers(
         if awaited >= 0:
             row = awaited
             continue
-        while at < high and siblings.keys[0, rows[at]] > from_ns:
+        # A row may be held until its own end, and is not looked at again.
+        while at < high and (rows[at] == row or siblings.keys[0, rows[at]] > from_ns):
             at += 1
         row = rows[at] if at < high else -1
 
