@@ -209,7 +209,7 @@ def _stage_series(selection: Selection, units: MeasuredUnits, slices: np.ndarray
     selection.unregister("tail_course")
     held = course.group_by("bin", "class_id").len("units")
     usual = held.group_by("class_id").agg(pl.col("units").sum())
-    whole_ns = rows["self_ns"].sum()
+    whole_ns = int(rows["self_ns"].sum())
     return {
         stage: _over_usual(part, held, usual, count)
         for (stage,), part in rows.group_by("stage", maintain_order=True)

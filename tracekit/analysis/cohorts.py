@@ -155,7 +155,7 @@ def _edge(units: MeasuredUnits, quantile: float, reach: float) -> Cohort:
 def _dense(part: pl.DataFrame, column: str, stages: list[str], cohort: Cohort, *, dtype: type = np.int64) -> np.ndarray:
     has_slices = cohort.band is not None or cohort.weights is not None
     height = blocks.SLICE_COUNT if has_slices else int(cohort.bins.max(initial=0)) + 1
-    sums = np.zeros((height, len(stages)), dtype=dtype)
+    sums: np.ndarray = np.zeros((height, len(stages)), dtype=dtype)
     if not len(part):
         return sums
     numbers = {stage: number for number, stage in enumerate(stages)}

@@ -129,8 +129,8 @@ def like_influence(like: LikeUnits, quantile: float, sums: StageSums, number: in
     sides = ((like.baseline, like.unit_weights), (like.selection, like.own_weights))
     tails, edges = like.tail(quantile), like.edge(quantile)
     whole = sum(float(weights.sum()) for _, weights in sides)
-    above = sum(float(part.weights.sum()) for part in tails)  # type: ignore[union-attr]
-    near = max(sum(float(part.weights.sum()) for part in edges), 1e-9)  # type: ignore[union-attr]
+    above: float = sum(float(part.weights.sum()) for part in tails)  # type: ignore[union-attr, misc]
+    near = max(sum(float(part.weights.sum()) for part in edges), 1e-9)  # type: ignore[union-attr, misc]
     means = sum(part.sum(axis=0) for part in stage_sums) / whole
     lower = sum(with_total(sums.weighted[number + 2 + part]).sum(axis=0) for part in range(2)) / near
     parts = []

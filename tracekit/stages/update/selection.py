@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 
 from tracekit import queries
 
 _NOTHING_BUILT = -1
 _DAY_NS = 86_400_000_000_000
-_PLAUSIBLE = {"past_tolerance_ns": 20 * 365 * _DAY_NS, "future_tolerance_ns": _DAY_NS, "longest_ns": _DAY_NS}
+_PLAUSIBLE: dict[str, Any] = {
+    "past_tolerance_ns": 20 * 365 * _DAY_NS,
+    "future_tolerance_ns": _DAY_NS,
+    "longest_ns": _DAY_NS,
+}
 
 
 def make(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int) -> None:
