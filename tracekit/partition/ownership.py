@@ -81,8 +81,7 @@ def own_last_finishers(
         if awaited >= 0:
             row = awaited
             continue
-        # A row may be held until its own end, and is not looked at again.
-        while at < high and (rows[at] == row or siblings.keys[0, rows[at]] > from_ns):
+        while at < high and siblings.keys[0, rows[at]] > from_ns:
             at += 1
         row = rows[at] if at < high else -1
 
@@ -118,7 +117,9 @@ def _awaited_sibling(siblings: Siblings, row: int) -> int:
         return -1
     keys = siblings.keys
     is_sibling = siblings.holder[awaited] == siblings.holder[row]
-    if is_sibling and keys[1, awaited] > -keys[3, awaited] and keys[3, awaited] > keys[3, row]:
+    # One that owns nothing until later cannot come before the row either: the two would hold each other for ever.
+    is_before = keys[3, awaited] > keys[3, row] and _owns_from_ns(siblings, awaited) < _owns_from_ns(siblings, row)
+    if is_sibling and is_before and keys[1, awaited] > -keys[3, awaited]:
         return awaited
     siblings.unused_wait_count[siblings.key[row]] += 1
     return -1

@@ -232,9 +232,12 @@ def begin_late(row: int, able: dict[int, tuple[int, int]], tree: Tree, finish: o
 def before(
     row: int, able: dict[int, tuple[int, int]], tree: Tree, tolerance: Fraction, finish: object, begin: int
 ) -> int | None:
-    """The sibling that a row started after: the one it names, else the last to have finished by then."""
+    """The sibling that a row started after: the one it names, else the last to have finished by then.
+
+    One that owns nothing until the row began does not come before it.
+    """
     named = tree.waits_for[row]
-    if named in able and able[named][0] < able[row][0]:
+    if named in able and able[named][0] < able[row][0] and tree.held_until.get(named, able[named][0]) < begin:
         return named
     done = [other for other in able if tolerated(able[other], tolerance) <= begin]
     return max(done, key=lambda other: (tolerated(able[other], tolerance), *finish(other)), default=None)
