@@ -45,9 +45,9 @@ def server_share(forest: Forest, *, corrected: bool) -> float:
 
 @pytest.mark.parametrize("offset_ms", [-20, -5, 5, 20])
 def test_a_clock_that_is_off_costs_the_server_no_time(offset_ms: int) -> None:
-    """Clipping alone would take server time away and call it the network's."""
+    """Without correction what lies outside its client is lost, at one end or the other."""
     forest = calls(offset_ms * MS)
-    assert server_share(forest, corrected=False) < 0.9
+    assert server_share(forest, corrected=False) < 0.95
     assert server_share(forest, corrected=True) > 0.999
 
 
