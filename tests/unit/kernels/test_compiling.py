@@ -71,7 +71,7 @@ def test_a_file_that_changes_under_a_running_process_is_not_kept_for_it(folder: 
     """What the process has loaded is not what lies there by then: the next one must not compute with it."""
     (folder / "call.py").write_text(
         "from outer import outer\nfrom pathlib import Path\nfile = Path(__file__).with_name('inner.py')\n"
-        "file.write_text(file.read_text().replace('+ 1', '+ 5'))\nprint(outer(1))\n"
+        "file.write_text(file.read_text().replace('+ 1', '+ 2 + 3'))\nprint(outer(1))\n"
     )
     assert call(folder) == "2"
     (folder / "call.py").write_text(CALL)

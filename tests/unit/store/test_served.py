@@ -69,7 +69,7 @@ def test_spans_that_came_before_the_store_was_served_come_once(path: Path) -> No
     with Database.serve(path, row_group_rows=ROWS) as served:
         write(served, 30)
         assert served.sql("SELECT count(*) FROM spans").item() == 30
-        assert served.memory.spans is not None
+        assert served.dedup_cache.spans is not None
 
 
 def test_sql_in_a_served_store_reaches_no_file_and_no_setting(path: Path, tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_a_renewed_store_goes_on_as_it_was(path: Path) -> None:
     with Database.serve(path, row_group_rows=ROWS) as served:
         write(served, 3 * ROWS)
         before = served.sql(CONTENT).rows()
-        assert served.memory.rows_written == 3 * ROWS
+        assert served.dedup_cache.rows_written == 3 * ROWS
         assert served.renew()
-        assert served.memory.rows_written == 0
+        assert served.dedup_cache.rows_written == 0
         assert served.sql(CONTENT).rows() == before
         write(served, 3 * ROWS + 1)
-        assert served.memory.rows_written == 1
+        assert served.dedup_cache.rows_written == 1
         assert served.sql("SELECT count(*), max(resource_id) FROM base.spans").rows() == [(3 * ROWS + 1, 1)]
 
 

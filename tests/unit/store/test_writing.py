@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.store.records import attributes, batch, gauge, logs, metrics, point, span, traces
+from tracekit.records import documents_at
 from tracekit.store import Database, IngestWriter, WriteCounts
 
 TABLES = (
@@ -217,8 +219,9 @@ def test_the_job_of_a_resource_is_read_from_its_attributes(database: Database) -
 def test_an_ingest_keeps_its_counts_reasons_and_offsets(database: Database) -> None:
     """The store remembers what arrived, what was refused, and where."""
     writer = IngestWriter(database, source="file.jsonl", format="OTLP/JSON lines")
-    writer.write(batch(traces(span(1, 1)), traces(span(1, 1, name="other"), span(0, 2))), offsets=[0, 500])
-    writer.write(batch(traces(span(1, 1), span(1, 1, name="third"))), offsets=[1000])
+    first = batch(traces(span(1, 1)), traces(span(1, 1, name="other"), span(0, 2)))
+    writer.write(replace(first, documents=documents_at([0, 500])))
+    writer.write(replace(batch(traces(span(1, 1), span(1, 1, name="third"))), documents=documents_at([1000])))
     writer.finish()
     ingest = database.sql("SELECT source, format, spans, duplicates, rejected, error FROM ingests")
     assert ingest.rows() == [("file.jsonl", "OTLP/JSON lines", 1, 1, 3, None)]
