@@ -25,6 +25,7 @@ EXAMPLES = [
     errors.StoreVersionError("no", path="a.duckdb"),
     errors.StoreFullError("no", path="a.duckdb"),
     errors.InsufficientDataError("no"),
+    errors.BusyError("no"),
     TracekitError("no"),
 ]
 
