@@ -67,7 +67,7 @@ def stages_page(database: Database) -> str:
 def commands_page() -> str:
     """The help text of the command and of each of its commands."""
     parts = [COMMANDS_HEAD]
-    context = click.Context(commands, info_name="tracekit", terminal_width=100)
+    context = click.Context(commands, info_name="tracekit", terminal_width=100, **commands.context_settings)
     parts.append(f"```text\n{commands.get_help(context)}\n```\n")
     for name, command in sorted((one.name, one.load()) for one in COMMANDS):
         inner = click.Context(command, info_name=name, parent=context, terminal_width=100)

@@ -29,11 +29,16 @@ class Stopping:
         self._event = threading.Event()
         self._is_starting = True
 
+    @property
+    def ended_the_start(self) -> bool:
+        """Whether a signal came while the server was starting."""
+        return self._is_starting and self._event.is_set()
+
     def started(self) -> None:
         """Say that the server runs: from now on a signal ends the wait instead of the start."""
-        self._is_starting = False
         if self._event.is_set():
             raise StoppedError
+        self._is_starting = False
 
     def wait(self) -> None:
         """Return when the server is to stop."""
@@ -62,8 +67,11 @@ def stopping_by_signals() -> Iterator[Stopping]:
     before = {number: signal.signal(number, stopping._signalled) for number in _SIGNALS}
     try:
         yield stopping
-    except StoppedError:
-        return
+    except BaseException as error:
+        # A library that looks for signals itself tells them as an error of its own: DuckDB says "Query interrupted".
+        if not stopping.ended_the_start:
+            raise
+        _log.debug("the start was interrupted: %r", error)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
