@@ -172,16 +172,15 @@ def stragglers_text(answer: StragglersAnswer) -> str:
     return f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
 
 
+def culprit_cells(row: dict[str, Any]) -> dict[str, Any]:
+    """Who is named for what in which steps: the first cells of a row about a straggler."""
+    steps = f"{row['first_step']}–{row['last_step']} ({row['steps']})"
+    return {"who": culprit_text(row), "stage": row["stage"], "operation": row["operation"], "steps": steps}
+
+
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
     rows = [
-        {
-            "who": culprit_text(row),
-            "stage": row["stage"],
-            "operation": row["operation"],
-            "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",
-            "lost": duration_text(row["lost_ns"]),
-            "share": share_text(row["share"]),
-        }
+        culprit_cells(row) | {"lost": duration_text(row["lost_ns"]), "share": share_text(row["share"])}
         for row in culprits.iter_rows(named=True)
     ]
     return _right(pl.DataFrame(rows), "lost", "share")
