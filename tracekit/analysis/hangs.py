@@ -29,7 +29,7 @@ _SAME_ON_ALL = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatt
 
 _CALL = {"operation": pl.String, "elements": pl.String, "types": pl.String}
 
-CULPRIT_SCHEMA = {
+CULPRIT_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "rank": pl.Int64,
     "class": pl.String,
     "manner": pl.String,
