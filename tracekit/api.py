@@ -7,7 +7,7 @@ the decoder where nothing is ingested.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         CompareAnswer,
         FailuresAnswer,
         GoodputAnswer,
+        MetricsAnswer,
         Mode,
         QualityAnswer,
         RequestFailures,
@@ -277,6 +278,17 @@ class Store:
         [[3]]
         """
         answer: FailuresAnswer = self.ask("failures", job=job, price=price, where=where)
+        return answer
+
+    def metrics(
+        self, metric: str | None = None, *, by: Sequence[str] = ("host_name",), every_s: float | None = None
+    ) -> MetricsAnswer:
+        """Counters, gauges and histograms over time; see `tracekit.analysis.metrics`.
+
+        >>> store.metrics().verdict
+        'listed'
+        """
+        answer: MetricsAnswer = self.ask("metrics", metric, by=list(by), every_s=every_s)
         return answer
 
     def quality(self) -> QualityAnswer:

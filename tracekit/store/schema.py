@@ -78,7 +78,7 @@ def _steps(folder: Path) -> dict[int, Path]:
 
 
 def _lay_down_views(cursor: duckdb.DuckDBPyConnection) -> None:
-    for part in ("2_views", "3_stages", "4_comments"):
+    for part in ("2_views", "3_stages", "5_metrics", "4_comments"):
         cursor.execute(queries.text(f"schema/{part}"))
     for target, comment in cursor.execute(queries.text("store/inherited_comments")).fetchall():
         cursor.execute(f"COMMENT ON {target} IS {_quoted(comment)}")
