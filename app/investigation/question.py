@@ -108,7 +108,7 @@ def _filters(file: StoreFile, kind: str) -> Filters:
         job=job,
         since_ns=_moment("Started from (UTC)", key="since"),
         until_ns=_moment("Started before (UTC)", key="until"),
-        condition=_condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
+        condition=condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
     )
 
 
@@ -132,7 +132,7 @@ def _baseline(filters: Filters, attribute: str | None, values: pl.DataFrame, val
     options = [OWN_MIDDLE, *others, A_CONDITION]
     chosen = st.selectbox("Compare with", options, key="against", bind="query-params", width=280)
     if chosen == A_CONDITION:
-        condition = _condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
+        condition = condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
         return condition or "body"
     if attribute and chosen in others:
         condition = _value_condition(attribute, values, others[chosen])
@@ -157,6 +157,7 @@ def _moment(label: str, *, key: str) -> int | None:
     return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
-def _condition_input(label: str, *, key: str, example: str) -> str | None:
+def condition_input(label: str, *, key: str, example: str) -> str | None:
+    """A SQL condition over the view `units`, kept in the address; None for none."""
     text = st.text_input(label, key=key, bind="query-params", placeholder=f"for example {example}", width=420)
     return text.strip() or None
