@@ -10,7 +10,7 @@ import streamlit as st
 from investigation.question import condition_input
 from investigation.store import StoreFile, goodput_answer, request_goodput_answer
 from tracekit import charts
-from tracekit.analysis import BUCKETS
+from tracekit.schema import BUCKETS
 from tracekit.wording import duration_text, hours_text, share_text
 
 DEFAULT_SLO = "ttft=2s,tpot=100ms,e2e=30s"

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from tracekit import charts
-from tracekit.analysis import METRIC_GROUPS
+from tracekit.schema import METRIC_GROUPS
 from tracekit.wording import moment_text, quantity_text
 
 _WINDOWS_S = (1, 2, 5, 10, 15, 30, 60, 300, 900, 3600, 21_600, 86_400)

@@ -27,7 +27,6 @@ from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
-from tracekit.analysis.metrics import GROUPS as METRIC_GROUPS
 from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
@@ -71,7 +70,6 @@ __all__ = [
     "DEVICES",
     "INTRINSIC",
     "LOST_SHARE",
-    "METRIC_GROUPS",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
     "PRECISIONS",

@@ -16,11 +16,8 @@ from tracekit.analysis.checks import found
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.temporary import create_table, rows
 from tracekit.errors import UsageError
-from tracekit.schema import MetricsVerdict
+from tracekit.schema import METRIC_GROUPS, MetricsVerdict
 from tracekit.store import Database
-
-GROUPS = ("service_name", "host_name", "model")
-"""What series of a metric can be told apart by."""
 
 QUANTILES = (0.5, 0.9, 0.99)
 """Quantiles that are estimated from histograms."""
@@ -36,7 +33,7 @@ CATALOGUE_SCHEMA = {
 _QUANTILE_COLUMNS = [f"p{quantile * 100:g}{end}" for quantile in QUANTILES for end in ("", "_low", "_high")]
 VALUE_SCHEMA = (
     {"start_ns": pl.Int64, "end_ns": pl.Int64, "sender_name": pl.String}
-    | dict.fromkeys(GROUPS, pl.String)
+    | dict.fromkeys(METRIC_GROUPS, pl.String)
     | {"kind": pl.String, "series_count": pl.Int64, "point_count": pl.Int64}
     | dict.fromkeys(("mean", "total", "least", "largest", "increase", "rate_per_s"), pl.Float64)
     | dict.fromkeys(("restart_count", "unsplit_count"), pl.Int64)
@@ -44,7 +41,7 @@ VALUE_SCHEMA = (
 )
 _SHAPES = {"gauge": "gauge", "sum": "sum", "histogram": "histogram", "exponential_histogram": "histogram"}
 _STATEMENTS = {"gauge": "metrics/gauges", "sum": "metrics/counts", "histogram": "metrics/histograms"}
-_KEY = ["sender_name", *GROUPS, "window_number"]
+_KEY = ["sender_name", *METRIC_GROUPS, "window_number"]
 
 
 @registered("metrics", rows="shown", title="What do the counters say?")
@@ -88,8 +85,8 @@ def metrics(
 ) -> MetricsAnswer:
     """One metric over time by its canonical name or its sender's, in windows of `every_s` seconds; or a list of all.
 
-    `by` tells groups apart: any of `GROUPS`. Without `every_s` there is one window. Raises `UsageError` for a metric
-    that is not there, for unknown groups, and for windows without length or by far too many.
+    `by` tells groups apart: any of `METRIC_GROUPS`. Without `every_s` there is one window. Raises `UsageError` for a
+    metric that is not there, for unknown groups, and for windows without length or by far too many.
     """
     _check(by, every_s)
     with database.cursor() as cursor:
@@ -103,9 +100,9 @@ def metrics(
 
 
 def _check(by: Sequence[str], every_s: float | None) -> None:
-    unknown = sorted(set(by) - set(GROUPS))
+    unknown = sorted(set(by) - set(METRIC_GROUPS))
     if unknown:
-        raise UsageError(f"metrics cannot be grouped by {', '.join(unknown)}; use {', '.join(GROUPS)}")
+        raise UsageError(f"metrics cannot be grouped by {', '.join(unknown)}; use {', '.join(METRIC_GROUPS)}")
     if every_s is not None and not every_s * 1e9 >= 1:
         raise UsageError(f"a window of {every_s} s has no length")
 

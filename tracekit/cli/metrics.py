@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.analysis import METRIC_GROUPS
 from tracekit.api import Store
 from tracekit.cli.limits import parsed_seconds
 from tracekit.cli.options import database_option, output_options
+from tracekit.schema import METRIC_GROUPS
 
 
 @click.command()

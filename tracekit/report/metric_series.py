@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracekit.analysis import METRIC_GROUPS, MetricsAnswer
+from tracekit.analysis import MetricsAnswer
 from tracekit.output import table
 from tracekit.report.answers import text_for
+from tracekit.schema import METRIC_GROUPS
 from tracekit.wording import moment_text, quantity_text
 
 _IN_UNIT = ("mean", "total", "least", "largest", "increase", "rate_per_s", "p50", "p90", "p99", "p99_low", "p99_high")
