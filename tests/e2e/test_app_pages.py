@@ -282,3 +282,34 @@ def test_a_metric_is_drawn_from_the_address(visit: Visit, failing_store: Path) -
     app = visit("metrics.py", store=failing_store, metric="server.ttft")
     assert "server.ttft was highest on gateway-0" in said(app)
     assert "kv_cache.usage" in app.dataframe[-1].value["metric"].to_list()
+
+
+def test_requests_are_found_by_what_they_carry(visit: Visit, sample_store: Path) -> None:
+    """Text of a name, an attribute or an id; the count is of all that are found."""
+    app = visit("trace.py", text="overload", outcome="ok", order="latest")
+    found = next(frame.value for frame in app.dataframe if "trace" in frame.value.columns)
+    with tk.open(sample_store, read_only=True) as store:
+        count = store.sql(
+            "SELECT count(*) FROM units WHERE outcome = 'ok' AND attributes['scenario'] = 'overload'"
+        ).item()
+    assert f"{count} requests" in said(app)
+    assert found["started (UTC)"].is_monotonic_decreasing
+    assert "No request is found" in said(visit("trace.py", text="nobody has this"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("SELECT 42 AS answer", "1 row, 1 column"),
+        ("FROM range(20000)", "The first 10,000 of 20,000 rows"),
+        ("DROP VIEW units", "cannot be asked"),
+        ("SELECT * FROM read_text('/etc/hostname')", "cannot be asked"),
+        ("COPY (SELECT 1) TO '/tmp/x.csv'", "cannot be asked"),
+        ("SELECT nothing_like_it FROM units", "cannot be asked"),
+    ],
+)
+def test_a_statement_can_only_look(visit: Visit, statement: str, told: str) -> None:
+    """It is part of the address, so that a link may carry anything: neither files nor writing."""
+    app = visit("sql.py", sql=statement)
+    assert told in said(app)
+    assert not app.exception
