@@ -39,7 +39,8 @@ SELECT
     CASE
         WHEN implausible_traces.trace_id IS NULL THEN new_units.flags
         ELSE concat_ws(',', new_units.flags, 'implausible_times')
-    END AS flags
+    END AS flags,
+    new_units.seen_from
 FROM new_units
 INNER JOIN base.spans AS root ON root.rowid = new_units.root_span_row
 LEFT JOIN base.resources USING (resource_id)

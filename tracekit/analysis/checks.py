@@ -34,8 +34,8 @@ class Check:
 class Finding:
     """What a check found: `count` of `total`; nanoseconds for checks that end in `_ns`, and for `host_clocks`.
 
-    `check`: a name in `CHECKS`, `rejected:REASON` or `note:REASON`, or a check that only an answer has:
-    `damaged_ns`, `missing_metric`, `vantages`.
+    `check`: a name in `CHECKS`, `rejected:REASON`, `note:REASON` or `other_layer:LAYER`, or a check that only an
+    answer has: `damaged_ns`, `missing_metric`, `vantages`.
     """
 
     check: str
@@ -75,6 +75,7 @@ CHECKS = {
         error_share=0.1,
     ),
     "implausible_units": Check("FROM units WHERE flags LIKE '%implausible_times%'", warning_share=0.0),
+    "other_layer": Check("SELECT seen_from, count(*) FROM units GROUP BY ALL ORDER BY 2 DESC", warning_share=0.0),
     "spans_without_unit": Check(
         "SELECT service_name, name, count(*) FROM spans GROUP BY ALL ORDER BY 3 DESC", warning_share=0.5
     ),

@@ -10,6 +10,7 @@ from tracekit.schema.cohorts import BODY, DEFAULT_QUANTILES, MINIMUM_UNITS
 from tracekit.schema.exchange import exchanged, exchanged_name, exchanged_type
 from tracekit.schema.metrics import METRICS, Metric, MetricDefinition
 from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
+from tracekit.schema.plausible import FUTURE_TOLERANCE_NS, LONGEST_REQUEST_NS, PAST_TOLERANCE_NS
 from tracekit.schema.stages import (
     STAGES,
     UNATTRIBUTED,
@@ -38,9 +39,12 @@ __all__ = [
     "ANY_OUTCOME",
     "BODY",
     "DEFAULT_QUANTILES",
+    "FUTURE_TOLERANCE_NS",
+    "LONGEST_REQUEST_NS",
     "METRICS",
     "MINIMUM_UNITS",
     "OUTCOMES",
+    "PAST_TOLERANCE_NS",
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",

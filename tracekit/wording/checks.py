@@ -25,6 +25,7 @@ MESSAGES = {
     "implausible_times": "spans start or end a day after their arrival, or decades before it",
     "implausible_units": "units have spans with times that cannot be (another clock, or longer than a day): no answer "
     "counts them",
+    "other_layer": "requests are seen from the {reason} only and may be the same as others: no answer counts both",
     "spans_without_unit": "spans belong to no request and no training step",
     "missing_parents": "spans name a parent that did not arrive",
     "rootless_traces": "traces have no root span",

@@ -7,13 +7,13 @@ from typing import Any
 import duckdb
 
 from tracekit import queries
+from tracekit.schema import FUTURE_TOLERANCE_NS, LONGEST_REQUEST_NS, PAST_TOLERANCE_NS
 
 _NOTHING_BUILT = -1
-_DAY_NS = 86_400_000_000_000
 _PLAUSIBLE: dict[str, Any] = {
-    "past_tolerance_ns": 20 * 365 * _DAY_NS,
-    "future_tolerance_ns": _DAY_NS,
-    "longest_ns": _DAY_NS,
+    "past_tolerance_ns": PAST_TOLERANCE_NS,
+    "future_tolerance_ns": FUTURE_TOLERANCE_NS,
+    "longest_ns": LONGEST_REQUEST_NS,
 }
 
 
