@@ -17,6 +17,8 @@ _CHECKS = {
     "incomplete_units": ("incomplete_count", "unit_count"),
     "conflicting_units": ("conflict_count", "unit_count"),
     "extra_roots": ("extra_root_count", "unit_count"),
+    "ambiguous_joins": ("ambiguous_join_count", "unit_count"),
+    "shared_request_ids": ("shared_request_id_count", "unit_count"),
     "shifted_units": ("shifted_count", "unit_count"),
     "unknown_outcomes": ("unknown_outcome_count", "selected_count"),
     "missing_ranks": ("missing_rank_count", "step_count"),
