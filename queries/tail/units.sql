@@ -2,10 +2,8 @@
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
 -- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
--- Where any unit of a side calls a model, those that do not (health checks, background work) are left out.
---
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
--- `value_ns`, the metric.
+-- `value_ns`, the metric; and unit_populations, made by `population/left_out.sql`.
 --
 -- Parameters:
 --   $metric: name of the metric.
@@ -23,15 +21,9 @@
 --   input_tokens: number of prompt tokens.
 --   output_tokens: number of generated tokens.
 --   left_out: why the unit does not enter, NULL where it does.
-WITH
-measured AS (
-    SELECT *, bool_or(vantage != 'service') OVER (PARTITION BY side) AS models_are_called
-    FROM tail_selection
-    WHERE kind = $unit_kind
-)
 SELECT
-    side,
-    unit_id,
+    tail_selection.side,
+    tail_selection.unit_id,
     start_ns,
     value_ns,
     CASE kind
@@ -49,10 +41,11 @@ SELECT
     input_tokens,
     output_tokens,
     CASE
-        WHEN flags LIKE '%implausible_times%' THEN 'implausible times'
-        WHEN kind = 'request' AND models_are_called AND vantage = 'service' THEN 'without a call of a model'
+        WHEN unit_populations.reason IS NOT NULL THEN unit_populations.reason
         WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
         WHEN value_ns IS NULL THEN 'no ' || $metric
         WHEN value_ns < 0 THEN 'negative ' || $metric
     END AS left_out
-FROM measured
+FROM tail_selection
+LEFT JOIN unit_populations USING (side, unit_id)
+WHERE tail_selection.kind = $unit_kind

@@ -30,6 +30,7 @@ from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quant
 from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
+from tracekit.analysis.population import IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
     Change,
@@ -68,10 +69,13 @@ __all__ = [
     "CHECKS",
     "CLEAR_SHARE",
     "DEVICES",
+    "IMPLAUSIBLE",
     "INTRINSIC",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
+    "NO_MODEL_CALL",
+    "OTHER_LAYER",
     "PRECISIONS",
     "REFERENCE",
     "SELECTION",

@@ -76,7 +76,8 @@ def compare(
     """
     goal = None if slo is None else slo_goal(slo)
     databases = (other or database, database)
-    sides, names = compared_sides(databases, (selected(before), selected(after)), goal, where)
+    compared = compared_sides(databases, (selected(before), selected(after)), goal, where)
+    sides, names = compared.sides, compared.stages
     matches = {metric: matched(sides, metric) for metric in METRICS}
     matches = {metric: match for metric, match in matches.items() if len(match.weights)}
     means = {
@@ -93,6 +94,7 @@ def compare(
         before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
         metrics=metrics, stages=stages, outcomes=outcomes, load=_load_frame(sides),
         method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict,
+        left_out=compared.left_out, seen_from=compared.seen_from,
     )  # fmt: skip
 
 

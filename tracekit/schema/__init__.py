@@ -11,6 +11,7 @@ from tracekit.schema.exchange import exchanged, exchanged_name, exchanged_type
 from tracekit.schema.goodput import BUCKETS
 from tracekit.schema.metrics import METRIC_GROUPS, METRICS, Metric, MetricDefinition
 from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
+from tracekit.schema.plausible import FUTURE_TOLERANCE_NS, LONGEST_REQUEST_NS, PAST_TOLERANCE_NS
 from tracekit.schema.stages import (
     STAGES,
     UNATTRIBUTED,
@@ -41,10 +42,13 @@ __all__ = [
     "BODY",
     "BUCKETS",
     "DEFAULT_QUANTILES",
+    "FUTURE_TOLERANCE_NS",
+    "LONGEST_REQUEST_NS",
     "METRICS",
     "METRIC_GROUPS",
     "MINIMUM_UNITS",
     "OUTCOMES",
+    "PAST_TOLERANCE_NS",
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",
