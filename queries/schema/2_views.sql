@@ -197,6 +197,12 @@ SELECT * FROM base.unit_stages;
 CREATE OR REPLACE VIEW step_waits AS
 SELECT * FROM base.step_waits;
 
+CREATE OR REPLACE VIEW step_lead_ins AS
+SELECT * FROM base.step_lead_ins;
+
+CREATE OR REPLACE VIEW step_collectives AS
+SELECT * FROM base.step_collectives;
+
 CREATE OR REPLACE VIEW jobs AS
 SELECT * FROM base.jobs;
 

@@ -321,6 +321,35 @@ COMMENT ON COLUMN base.step_waits.culprit_rank IS 'rank that arrived last';
 COMMENT ON COLUMN base.step_waits.culprit_stage IS 'stage that rank was in meanwhile';
 COMMENT ON COLUMN base.step_waits.culprit_operation IS 'operation that rank was in meanwhile';
 COMMENT ON COLUMN base.step_waits.wait_ns IS 'waiting time, nanoseconds';
+COMMENT ON COLUMN base.step_waits.culprit_step
+    IS 'step of that rank that this was in or led into: the one that waited, or the one before; null stands for the one that waited';
+COMMENT ON COLUMN base.step_waits.basis
+    IS 'collective: in a collective of the step; before_step: in one between the steps; common_end: in a save that all ranks leave together, which rank 0 is assumed to write. Those of collective sum to step.straggler_wait of the unit';
+
+COMMENT ON TABLE base.step_lead_ins
+    IS 'what a rank did between its last step and this one, by stage; the parts sum to that time exactly';
+COMMENT ON COLUMN base.step_lead_ins.unit_id IS 'unit (base.units) that it leads into';
+COMMENT ON COLUMN base.step_lead_ins.stage IS 'stage that the time belongs to, unattributed included';
+COMMENT ON COLUMN base.step_lead_ins.operation IS 'span that the time belongs to, or between steps';
+COMMENT ON COLUMN base.step_lead_ins.self_ns IS 'exclusive time, nanoseconds';
+
+COMMENT ON TABLE base.step_collectives
+    IS 'what a rank spent in the collectives of each group in a step, by their name';
+COMMENT ON COLUMN base.step_collectives.unit_id IS 'unit (base.units) that took part';
+COMMENT ON COLUMN base.step_collectives.collective_group IS 'group of ranks, empty where not told';
+COMMENT ON COLUMN base.step_collectives.collective_name IS 'kind of collective, empty where not told';
+COMMENT ON COLUMN base.step_collectives.member_count IS 'ranks that took part';
+COMMENT ON COLUMN base.step_collectives.instance_count
+    IS 'collectives whose waiting and transfer can be told apart; all sums are over these';
+COMMENT ON COLUMN base.step_collectives.unsplit_count IS 'collectives where they cannot';
+COMMENT ON COLUMN base.step_collectives.bytes IS 'bytes that the rank told, null where one does not tell';
+COMMENT ON COLUMN base.step_collectives.wait_ns
+    IS 'from the start of the rank to that of the last one, nanoseconds, hidden time included';
+COMMENT ON COLUMN base.step_collectives.transfer_ns
+    IS 'from the start of the last rank to the end on this one, nanoseconds, hidden time included';
+COMMENT ON COLUMN base.step_collectives.shortest_ns
+    IS 'from the start of the last rank to the end on the rank that left first, nanoseconds';
+COMMENT ON COLUMN base.step_collectives.exposed_ns IS 'transfer that no compute or copy hid, nanoseconds';
 
 COMMENT ON TABLE base.built_through IS 'how far units are up to date: one row';
 COMMENT ON COLUMN base.built_through.ingest_id
