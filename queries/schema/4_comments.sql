@@ -599,6 +599,18 @@ COMMENT ON COLUMN training_steps.end_ns IS 'its end, nanoseconds since the epoch
 COMMENT ON COLUMN training_steps.is_warm_up IS 'whether it is the first step of its attempt, which warms up';
 COMMENT ON COLUMN training_steps.is_ok IS 'whether the step ended well on every rank; others are cut short';
 
+COMMENT ON VIEW step_times
+    IS 'Ranks'' parts of training steps with how long they took, what led into them, and how long they waited.';
+COMMENT ON COLUMN step_times.unit_id IS 'unit (base.units)';
+COMMENT ON COLUMN step_times.job_id IS 'training job; empty where it did not say';
+COMMENT ON COLUMN step_times.attempt IS 'attempt of the job; -1 where it did not say';
+COMMENT ON COLUMN step_times.step IS 'number of the step';
+COMMENT ON COLUMN step_times.rank IS 'rank in the job';
+COMMENT ON COLUMN step_times.step_ns IS 'duration of the rank''s part, nanoseconds';
+COMMENT ON COLUMN step_times.lead_in_ns
+    IS 'time since the rank''s last step, less the work in it of the rank that had least, nanoseconds';
+COMMENT ON COLUMN step_times.waited_ns IS 'waiting for other ranks, in the step and before it, nanoseconds';
+
 COMMENT ON VIEW looked_at_steps
     IS 'Ranks'' parts of the training steps that answers look at: not the first of an attempt, and ended well on every rank.';
 COMMENT ON COLUMN looked_at_steps.unit_id IS 'unit (base.units)';

@@ -11,6 +11,7 @@ from tracekit.schema.exchange import exchanged, exchanged_name, exchanged_type
 from tracekit.schema.metrics import METRICS, Metric, MetricDefinition
 from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
 from tracekit.schema.stages import (
+    BETWEEN_STEPS,
     STAGES,
     UNATTRIBUTED,
     JobStage,
@@ -36,6 +37,7 @@ from tracekit.schema.verdicts import (
 
 __all__ = [
     "ANY_OUTCOME",
+    "BETWEEN_STEPS",
     "BODY",
     "DEFAULT_QUANTILES",
     "METRICS",

@@ -7,13 +7,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.partition import GAP, priority_sweep
+from tracekit.schema import BETWEEN_STEPS
 from tracekit.stages.units.common_ends import SAVE
 from tracekit.stages.units.operations import EARLIEST_NS, UNATTRIBUTED
 from tracekit.stages.units.step_rows import COLLECTIVE, UNSPLIT, WAIT, Steps
 from tracekit.stages.units.waits import NO_UNIT, Timeline
-
-BETWEEN_STEPS = "between steps"
-"""Operation of time between two steps of a rank that no span covers."""
 
 _PRIORITIES = {
     "step.compute": 0,
