@@ -26,7 +26,8 @@ class Fault:
     """What is done to whom: `kind` slows ranks, `factor` times or by `extra_ms`, in the steps `first` to `last`.
 
     `every`: only each so many steps. Kinds: `compute`, `load`, `save`, `gc` (after the step), `pause` (after the step,
-    without any span), `link` (the transfer of every collective that `groups` name).
+    without any span), `link` (the transfer of every collective that `groups` name, and of those across hosts that any of
+    `ranks` takes part in).
     """
 
     kind: str
@@ -98,9 +99,11 @@ class _Life:
 
     def meet(self, ranks: list[int], ready: Array, group: str, kind: str, ms: float, step: int) -> Array:
         """A collective; returns when it ends on each rank, and leaves `free` alone."""
-        struck = [fault for fault in self.world.faults if fault.kind == "link" and fault.strikes(step)]
-        for fault in struck:
-            ms = ms * fault.factor if group in fault.groups else ms
+        is_across = len({rank // self.world.ranks_per_host for rank in ranks}) > 1
+        for fault in self.world.faults:
+            if fault.kind == "link" and fault.strikes(step):
+                is_struck = group in fault.groups or (is_across and set(ranks) & set(fault.ranks))
+                ms = ms * fault.factor if is_struck else ms
         end = ready.max() + ms * np.exp(self.draw.normal(0, self.world.noise))
         ends = end + self.draw.uniform(0, 0.02, len(ranks))
         number = self.sequence[group] = self.sequence.get(group, 0) + 1
