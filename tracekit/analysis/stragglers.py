@@ -117,13 +117,13 @@ class StragglersAnswer(BaseAnswer):
     wall_ns: int
     waited_ns: int
     unnamed_wait_ns: int
-    bubble_ns: int
     verdict: StragglersVerdict
     evidence: Evidence
     units: pl.DataFrame
     job: str | None
     waited_for: pl.DataFrame
     other_jobs: list[str]
+    bubble_ns: int = 0
 
 
 @question("stragglers")

@@ -97,7 +97,7 @@ def _scheduled_stage(row: dict[str, Any]) -> str:
 def _sentence(row: dict[str, Any]) -> str:
     what = row["stage"] if row["operation"] is None else f"{row['stage']} ({row['operation']})"
     lost = f"{duration_text(row['lost_ns'])} lost, {share_text(row['share'])}"
-    assumed = " (all ranks leave it together; that this one writes it is assumed)" if row["is_assumed"] else ""
+    assumed = " (all ranks leave it together; that this one writes it is assumed)" if row.get("is_assumed") else ""
     return f"{what} on {culprit_text(row)}, {steps_text(row)}: {lost}{assumed}"
 
 
