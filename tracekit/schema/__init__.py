@@ -13,6 +13,7 @@ from tracekit.schema.metrics import METRIC_GROUPS, METRICS, Metric, MetricDefini
 from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
 from tracekit.schema.plausible import FUTURE_TOLERANCE_NS, LONGEST_REQUEST_NS, PAST_TOLERANCE_NS
 from tracekit.schema.stages import (
+    BETWEEN_STEPS,
     STAGES,
     UNATTRIBUTED,
     JobStage,
@@ -39,6 +40,7 @@ from tracekit.schema.verdicts import (
 
 __all__ = [
     "ANY_OUTCOME",
+    "BETWEEN_STEPS",
     "BODY",
     "BUCKETS",
     "DEFAULT_QUANTILES",

@@ -26,6 +26,8 @@ from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, difference_text, duration_text, moment_text
 
 _CLEAR_RANK_SHARE = 2 / 3
+_NEARLY_ALL = 0.9
+_UNEXPLAINED = ("no_excess", "mix_not_slowness", "no_units", "refused")
 _NAMED_STAGES = 3
 _WITH_COUNTERS = ("excess_explained", "excess_spread", "stage_slower", "load_or_slowness", "too_few_blocks")
 _SHOWN_SHARE = 0.01
@@ -131,7 +133,23 @@ def _nothing_sentence(answer: TailAnswer) -> str:
 def _statement(answer: TailAnswer) -> str:
     takes = "takes" if answer.tail_count == 1 else "take"
     took = f"{takes} {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
-    return f"{_compared(answer)} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}."
+    whose = whose_text(answer)
+    whose = f", {whose}," if whose else ""
+    return f"{_compared(answer)}{whose} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}."
+
+
+def whose_text(answer: TailAnswer) -> str:
+    """Whose the slow steps are, where nearly all are one rank's or one host's and few others: `all of rank 2`."""
+    if answer.unit != UnitKind.STEP or answer.excess_ns <= 0 or answer.verdict in _UNEXPLAINED:
+        return ""
+    conditions = f"{answer.where or ''} {answer.baseline}"
+    for dimension, words in (("rank", "rank"), ("host_name", "host")):
+        for row in answer.differences.filter(dimension=dimension).head(1).iter_rows(named=True):
+            is_clear = row["tail_share"] >= _NEARLY_ALL and row["tail_share"] >= 1.5 * row["rest_share"]
+            if is_clear and dimension not in conditions:
+                share = "all" if row["tail_count"] == answer.tail_count else f"{row['tail_share']:.0%}"
+                return f"{share} of {words} {row['value']}"
+    return ""
 
 
 def _quantile_sentence(answer: TailAnswer) -> str:
@@ -205,6 +223,8 @@ def _large_sentence(answer: TailAnswer) -> str:
 
 def _who_sentence(answer: TailAnswer) -> str:
     """What most of the slow ones share and few others do."""
+    if whose_text(answer):
+        return ""
     conditions = f"{answer.where or ''} {answer.baseline}"
     for row in answer.differences.iter_rows(named=True):
         is_clear = row["tail_share"] >= 0.5 and row["tail_share"] >= 1.5 * row["rest_share"]
