@@ -6,7 +6,6 @@ the decoder where nothing is ingested.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -68,7 +67,7 @@ class Store:
         """Open the store at `path`, or a new one in memory for None.
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
-        `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
+        `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
 
         >>> Store.open("missing.duckdb", read_only=True)
@@ -87,8 +86,12 @@ class Store:
             endpoint = None if path is None else endpoint_of(Path(path))
             if endpoint is None:
                 raise
-        print(f"{path} is served by process {endpoint.pid}; asking it at {endpoint.url}", file=sys.stderr)
         return _ServedStore(RemoteStore(endpoint))
+
+    @property
+    def served_by(self) -> str | None:
+        """The server that is asked in place of the file, for people; None where the file itself is open."""
+        return None
 
     @property
     def database(self) -> Database:
@@ -370,6 +373,12 @@ class _ServedStore(Store):
 
     def __init__(self, remote: RemoteStore) -> None:
         self._remote = remote
+
+    @property
+    def served_by(self) -> str:
+        """The server that is asked."""
+        where = self._remote.endpoint
+        return f"process {where.pid} at {where.url}"
 
     @property
     def database(self) -> Database:

@@ -9,12 +9,12 @@ import streamlit as st
 
 from investigation.page import answer_state
 from investigation.store import StoreFile, job_headlines, stragglers_answer, tail_answer
+from tracekit.foreign import markdown, named
 from tracekit.schema import Outcome
 from tracekit.wording import count_text, counted, culprit_text, duration_text, share_text, steps_text
 
 TAIL_PAGE = "app_pages/tail.py"
 _CULPRITS = 3
-_UNITS_FOR_P99 = 1000
 _OUTCOME_COLOURS = {
     Outcome.OK: "green",
     Outcome.FAILED: "red",
@@ -32,7 +32,7 @@ def request_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
         st.caption("No requests in this store.")
         return
     metric = "ttft" if requests["ttft_count"].sum() else "e2e"
-    _tail_headline(file, metric, count=requests.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
+    _tail_headline(file, metric)
 
 
 def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
@@ -42,11 +42,11 @@ def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     if steps.is_empty():
         st.caption("No training steps in this store.")
         return
-    _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
+    _tail_headline(file, "step")
     answer = stragglers_answer(file)
     lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
-    st.markdown("\n".join(f"- {line}" for line in lines))
+    st.markdown("\n".join(f"- {markdown(line)}" for line in lines))
 
 
 def job_card(file: StoreFile) -> None:
@@ -56,14 +56,15 @@ def job_card(file: StoreFile) -> None:
         return
     with st.container(border=True):
         st.markdown("**Training jobs**")
-        st.markdown("\n".join(f"- {headline}" for headline in headlines))
+        st.markdown("\n".join(f"- {markdown(headline)}" for headline in headlines))
 
 
 def straggler_text(row: dict[str, Any]) -> str:
     """One culprit in words: who, doing what, when, and what it cost."""
-    who = culprit_text(row)
+    who = named(culprit_text(row))
+    what = named(row["operation"] or row["stage"])
     lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"
-    return f"{who[:1].upper()}{who[1:]}, {row['operation']}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
+    return f"{who[:1].upper()}{who[1:]}, {what}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
 
 
 def heavy_stage_text(row: dict[str, Any]) -> str:
@@ -89,14 +90,12 @@ def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
                 st.badge(f"{row['outcome']} {count_text(row['unit_count'])}", color=colour)
 
 
-def _tail_headline(file: StoreFile, metric: str, *, count: int) -> None:
-    # The slowest hundredth of a few units is one or two of them: a tenth says more.
-    quantile = "0.99" if count >= _UNITS_FOR_P99 else "0.9"
-    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="auto")
-    answer_state(answer)
+def _tail_headline(file: StoreFile, metric: str) -> None:
+    """The same question as `tracekit tail` and the tail page ask where nothing else is said."""
+    answer_state(tail_answer(file, metric=metric, quantile=None, where=None, baseline="auto"))
     st.page_link(
         TAIL_PAGE,
         label="See the stages and the proof",
         icon=":material/arrow_forward:",
-        query_params={"metric": metric, "quantile": quantile},
+        query_params={"metric": metric},
     )
