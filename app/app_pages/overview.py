@@ -7,12 +7,13 @@ from investigation.page import page_header, quality_badge, stop_if_empty
 from investigation.store import quality_answer, rows, store_file
 from investigation.tables import ingest_table, quality_table, service_table
 
+from tracekit.foreign import markdown
 from tracekit.wording import count_text, duration_text, moment_text
 
 file = store_file()
 contents = rows(file, "explore/store_contents").row(0, named=True)
 quality = quality_answer(file)
-with page_header("Overview", purpose=f"What is in {file.path}, and what stands out."):
+with page_header("Overview", purpose=f"What is in {markdown(file.path)}, and what stands out."):
     quality_badge(quality)
 stop_if_empty(file)
 

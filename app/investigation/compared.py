@@ -9,6 +9,7 @@ import streamlit as st
 
 from investigation.page import answer_state
 from investigation.store import StoreFile, rows
+from tracekit.foreign import plain_frame
 from tracekit.wording import duration_text, interval_text, moment_text, share_text
 
 _HELP = (
@@ -64,7 +65,7 @@ def _changed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
         }
         for row in frame.iter_rows(named=True)
     ]
-    return pl.DataFrame(listed)
+    return plain_frame(pl.DataFrame(listed))
 
 
 def _ended(outcomes: pl.DataFrame) -> pl.DataFrame:

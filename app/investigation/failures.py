@@ -8,6 +8,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.pick import TRACE_PAGE
+from tracekit.foreign import plain_frame
 from tracekit.wording import counted, duration_text, first_cause_text, hours_text, moment_text
 
 
@@ -58,7 +59,9 @@ def request_incidents(serving: Any) -> None:
     _incident_table(serving, serving.refusals, key="refusals", title="What was refused")
     if not serving.recovered.is_empty():
         st.markdown("**What failed and was made good**")
-        st.dataframe(serving.recovered, hide_index=True, alt="Requests in which something failed that were served")
+        st.dataframe(
+            plain_frame(serving.recovered), hide_index=True, alt="Requests in which something failed that were served"
+        )
 
 
 def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: str) -> None:
@@ -72,7 +75,9 @@ def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: s
         return
     row = incidents.row(chosen, named=True)
     evidence = serving.evidence.filter(incident=row["incident"]).drop("incident")
-    st.dataframe(evidence, hide_index=True, alt="Evidence: spans, exceptions and log records of its first request")
+    st.dataframe(
+        plain_frame(evidence), hide_index=True, alt="Evidence: spans, exceptions and log records of its first request"
+    )
     _trace_link(row["trace_id"], counted(row["failed_count"], "request"))
 
 
@@ -96,7 +101,13 @@ def _request_incident(row: dict[str, Any]) -> dict[str, Any]:
 def _table(shown: pl.DataFrame, *, key: str, alt: str) -> int | None:
     """The number of the row that is chosen, None for none."""
     event = st.dataframe(
-        shown, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", placeholder="–", alt=alt
+        plain_frame(shown),
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="–",
+        alt=alt,
     )
     return event.selection.rows[0] if event.selection.rows else None
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from investigation.page import answer_state
 from investigation.store import StoreFile, failures_answer, job_headlines, stragglers_answer, tail_answer
+from tracekit.foreign import markdown, named
 from tracekit.schema import Outcome
 from tracekit.wording import count_text, counted, culprit_text, duration_text, share_text, steps_text
 
@@ -16,7 +17,6 @@ TAIL_PAGE = "app_pages/tail.py"
 FAILURES_PAGE = "app_pages/failures.py"
 GOODPUT_PAGE = "app_pages/goodput.py"
 _CULPRITS = 3
-_UNITS_FOR_P99 = 1000
 _OUTCOME_COLOURS = {
     Outcome.OK: "green",
     Outcome.FAILED: "red",
@@ -31,18 +31,18 @@ def request_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     st.markdown("**Slow requests**")
     requests = outcomes.filter(pl.col("kind") == "request")
     metric = "ttft" if requests["ttft_count"].sum() else "e2e"
-    _tail_headline(file, metric, count=requests.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
+    _tail_headline(file, metric)
 
 
 def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     """What made the slow training steps slow, and which rank the others waited for."""
     st.markdown("**Slow training steps**")
     steps = outcomes.filter(pl.col("kind") == "step")
-    _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
+    _tail_headline(file, "step")
     answer = stragglers_answer(file)
     lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
-    st.markdown("\n".join(f"- {line}" for line in lines))
+    st.markdown("\n".join(f"- {markdown(line)}" for line in lines))
 
 
 def has_jobs(file: StoreFile) -> bool:
@@ -57,7 +57,7 @@ def job_card(file: StoreFile) -> None:
         return
     with st.container(border=True):
         st.markdown("**Training jobs**")
-        st.markdown("\n".join(f"- {headline}" for headline in headlines))
+        st.markdown("\n".join(f"- {markdown(headline)}" for headline in headlines))
         with st.container(horizontal=True):
             st.page_link(GOODPUT_PAGE, label="See the ledger", icon=":material/arrow_forward:")
             st.page_link(FAILURES_PAGE, label="See what failed first", icon=":material/arrow_forward:")
@@ -65,9 +65,10 @@ def job_card(file: StoreFile) -> None:
 
 def straggler_text(row: dict[str, Any]) -> str:
     """One culprit in words: who, doing what, when, and what it cost."""
-    who = culprit_text(row)
+    who = named(culprit_text(row))
+    what = named(row["operation"] or row["stage"])
     lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"
-    return f"{who[:1].upper()}{who[1:]}, {row['operation']}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
+    return f"{who[:1].upper()}{who[1:]}, {what}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
 
 
 def heavy_stage_text(row: dict[str, Any]) -> str:
@@ -95,18 +96,16 @@ def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
 def _failures_headline(file: StoreFile) -> None:
     serving = failures_answer(file).serving
     if serving is not None and serving.failed:
-        st.markdown(serving.summary)
+        st.markdown(markdown(serving.summary))
         st.page_link(FAILURES_PAGE, label="See what failed first", icon=":material/arrow_forward:")
 
 
-def _tail_headline(file: StoreFile, metric: str, *, count: int) -> None:
-    # The slowest hundredth of a few units is one or two of them: a tenth says more.
-    quantile = "0.99" if count >= _UNITS_FOR_P99 else "0.9"
-    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="auto")
-    answer_state(answer)
+def _tail_headline(file: StoreFile, metric: str) -> None:
+    """The same question as `tracekit tail` and the tail page ask where nothing else is said."""
+    answer_state(tail_answer(file, metric=metric, quantile=None, where=None, baseline="auto"))
     st.page_link(
         TAIL_PAGE,
         label="See the stages and the proof",
         icon=":material/arrow_forward:",
-        query_params={"metric": metric, "quantile": quantile},
+        query_params={"metric": metric},
     )

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import polars as pl
 import streamlit as st
 
+from investigation.address import Address
 from tracekit import charts
+from tracekit.foreign import markdown, plain_frame
 from tracekit.schema import METRIC_GROUPS
 from tracekit.wording import moment_text, quantity_text
 
@@ -29,10 +31,11 @@ class MetricQuestion(NamedTuple):
     every_s: float
 
 
-def chosen_metric(listed: pl.DataFrame) -> MetricQuestion | None:
+def chosen_metric(listed: pl.DataFrame, address: Address) -> MetricQuestion | None:
     """The metric that is chosen, kept in the address; the first that stands beside a stage unless one is."""
     names = listed["metric"].unique().sort().to_list()
     beside = listed.filter(pl.col("stage").is_not_null())["metric"].to_list()
+    address.choice("metric", names, missing="no such metric was sent")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         metric = st.selectbox(
             "Metric",
@@ -50,12 +53,13 @@ def chosen_metric(listed: pl.DataFrame) -> MetricQuestion | None:
         span_s = (rows["last_ns"].max() - rows["first_ns"].min()) / 1e9 if len(rows) else 0
         fitting = [seconds for seconds in _WINDOWS_S if span_s / seconds <= _MOST_WINDOWS] or [_WINDOWS_S[-1]]
         every_s = st.select_slider("Window (s)", fitting, key="every", width=220) if len(fitting) > 1 else fitting[0]
+    address.stop_if_refused()
     return None if metric is None else MetricQuestion(metric, tuple(by), float(every_s))
 
 
 def course(answer: Any) -> None:
     """The metric over time as lines, and as a table."""
-    st.markdown(answer.summary)
+    st.markdown(markdown(answer.summary))
     values = answer.values
     if values.is_empty():
         return
@@ -69,7 +73,7 @@ def course(answer: Any) -> None:
     if kind == "histogram" and measure != "rate_per_s":
         st.caption("Quantiles are estimates from buckets; the true value lies in the band around the line.")
     with st.expander("All figures", icon=":material/table_rows:"):
-        st.dataframe(answer.shown, hide_index=True, placeholder="–", alt=f"All figures of {answer.metric}")
+        st.dataframe(plain_frame(answer.shown), hide_index=True, placeholder="–", alt=f"All figures of {answer.metric}")
 
 
 def _lines(values: pl.DataFrame, measure: str, unit: str | None) -> pl.DataFrame:
@@ -88,7 +92,7 @@ def catalogue(listed: Any) -> None:
     st.subheader("What was sent", anchor=False)
     until = pl.col("last_ns").map_elements(moment_text, return_dtype=pl.String).alias("until (UTC)")
     st.dataframe(
-        listed.catalogue.with_columns(until),
+        plain_frame(listed.catalogue.with_columns(until)),
         column_order=[
             "metric", "sender_name", "unit", "kind", "stage", "service_name", "host_count", "series_count",
             "point_count", "until (UTC)",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from investigation.pick import TRACE_PAGE
+from investigation.pick import ORDERS, TRACE_PAGE
 from investigation.store import StoreFile, rows
+from tracekit.foreign import plain_frame
 from tracekit.schema import OUTCOMES
 from tracekit.wording import counted, duration_text, moment_text
 
@@ -27,7 +28,7 @@ def request_search(file: StoreFile) -> None:
             "At least (ms)", min_value=0.0, value=0.0, key="least_ms", bind="query-params", width=160
         )
         order = st.segmented_control(
-            "First", ["slowest", "latest"], default="slowest", key="order", bind="query-params", required=True
+            "First", ORDERS, default="slowest", key="order", bind="query-params", required=True
         )
     found = rows(
         file,
@@ -49,7 +50,7 @@ def _found_table(found: pl.DataFrame) -> None:
     more = f"; the first {found.height} are shown" if total > found.height else ""
     st.caption(f"{counted(total, 'request')}{more}. Choose one to open its trace.")
     event = st.dataframe(
-        _readable(found), hide_index=True, key="found", on_select="rerun", selection_mode="single-row", placeholder="–",
+        plain_frame(_readable(found)), hide_index=True, key="found", on_select="rerun", selection_mode="single-row", placeholder="–",
         alt="Requests that the search finds",
     )  # fmt: skip
     if event.selection.rows:

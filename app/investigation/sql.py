@@ -7,7 +7,9 @@ import io
 import polars as pl
 import streamlit as st
 
+from investigation.address import Address
 from investigation.store import StoreFile, rows
+from tracekit.foreign import plain_frame
 from tracekit.wording import counted
 
 FIRST = "FROM units SELECT service_name, outcome, count(*) AS requests, avg(e2e_ns) AS mean_ns GROUP BY ALL"
@@ -23,10 +25,11 @@ def asked() -> str:
     return statement.strip()
 
 
-def schema_browser(file: StoreFile) -> None:
+def schema_browser(file: StoreFile, address: Address) -> None:
     """What can be read: each view with its comment, and the columns of the one that is chosen."""
     views = rows(file, "explore/views")
     names = views["view_name"].to_list()
+    address.choice("view", names, missing="there is no such view")
     name = st.selectbox("View", names, index=names.index("units"), key="view", bind="query-params")
     if name is None:
         return
@@ -48,7 +51,7 @@ def result(found: pl.DataFrame) -> None:
         else f"The first {MOST_ROWS:,} of {found.height:,} rows"
     )
     st.caption(f"{told}, {counted(found.width, 'column')}.")
-    st.dataframe(shown, hide_index=True, placeholder="–", alt="Rows of the statement")
+    st.dataframe(plain_frame(shown), hide_index=True, placeholder="–", alt="Rows of the statement")
     with st.container(horizontal=True):
         st.download_button("CSV", _csv(found), "rows.csv", "text/csv", icon=":material/download:", on_click="ignore")
         st.download_button("Parquet", _parquet(found), "rows.parquet", icon=":material/download:", on_click="ignore")

@@ -64,7 +64,7 @@ def rows(file: StoreFile, query: str, **parameters: Any) -> pl.DataFrame:
 
 
 @st.cache_data(max_entries=32, show_spinner="Splitting the tail by stage …")
-def tail_answer(file: StoreFile, *, metric: str, quantile: float, where: str | None, baseline: str) -> Any:
+def tail_answer(file: StoreFile, *, metric: str, quantile: float | None, where: str | None, baseline: str) -> Any:
     """`tracekit.Store.tail`."""
     with opened(file) as store:
         return store.tail(metric, quantile=quantile, where=where, baseline=baseline)

@@ -137,7 +137,9 @@ def test_a_slow_link_is_located_and_no_rank_accused(name: str, tmp_path: Path) -
     assert set(answer.links["collective_group"]) == groups
     [link] = answer.links.to_dicts()
     assert link["ratio"] == pytest.approx(world.faults[0].factor, rel=0.1)
-    assert answer.summary.startswith(f"Transfer of {link['collective_name']} in group {link['collective_group']}, ranks ")
+    assert answer.summary.startswith(
+        f"Transfer of {link['collective_name']} in group {link['collective_group']}, ranks "
+    )
 
 
 def test_a_slow_card_of_a_host_is_the_candidate(tmp_path: Path) -> None:

@@ -153,9 +153,7 @@ def _costs(
     )
     inside = members.select(*_GROUP, rank="ranks").explode("rank")
     pairs = cells.select(*_STEP, *_GROUP[1:], "group_no").join(inside, on=_GROUP).join(held, on=[*_STEP, "rank"])
-    outside = pairs.join(
-        inside.rename({"rank": "waiting_rank"}), on=[*_GROUP, "waiting_rank"], how="anti"
-    )
+    outside = pairs.join(inside.rename({"rank": "waiting_rank"}), on=[*_GROUP, "waiting_rank"], how="anti")
     waits = outside.group_by(*_STEP, "group_no").agg(pl.col("waited_ns").sum())
     return cells.join(waits, on=[*_STEP, "group_no"], how="left").with_columns(
         waited_ns=pl.min_horizontal(pl.col("waited_ns").fill_null(0), "most_ns")

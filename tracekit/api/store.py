@@ -6,7 +6,6 @@ the decoder where nothing is ingested.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -64,7 +63,7 @@ class Store:
         """Open the store at `path`, or a new one in memory for None.
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
-        `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
+        `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
 
         >>> Store.open("missing.duckdb", read_only=True)
@@ -86,8 +85,12 @@ class Store:
             endpoint = None if path is None else endpoint_of(Path(path))
             if endpoint is None:
                 raise
-        print(f"{path} is served by process {endpoint.pid}; asking it at {endpoint.url}", file=sys.stderr)
         return ServedStore(RemoteStore(endpoint))
+
+    @property
+    def served_by(self) -> str | None:
+        """The server that is asked in place of the file, for people; None where the file itself is open."""
+        return None
 
     @property
     def database(self) -> Database:
