@@ -49,6 +49,8 @@ from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE,
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
+    clear_differences,
+    clear_whose,
     is_load,
     is_mix,
     lacks_counterparts,
@@ -111,6 +113,8 @@ __all__ = [
     "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
+    "clear_differences",
+    "clear_whose",
     "compare",
     "edge_cohorts",
     "explain_hang",
