@@ -8,8 +8,9 @@
 --   stage: the stage.
 --   side: 0 = the selection, 1 = the baseline selection.
 --   unit_count: units with the value.
---   mean_ns: their mean time in the stage.
---   variance_ns2: its variance over them; NULL for one unit.
+--   sum_ns: their time in the stage, nanoseconds; summed as integers, so that the order of rows does not matter.
+--   log_sum: sum of their `log_ratio`.
+--   log_square_sum: the sum of its squares.
 WITH
 described AS (
     SELECT
@@ -32,8 +33,9 @@ SELECT
     stage,
     side,
     count(*) AS unit_count,
-    avg(self_ns) AS mean_ns,
-    var_samp(self_ns) AS variance_ns2
+    sum(self_ns)::DOUBLE AS sum_ns,
+    sum(log_ratio)::DOUBLE AS log_sum,
+    sum(log_ratio::HUGEINT * log_ratio)::DOUBLE AS log_square_sum
 FROM dimensions
 GROUP BY ALL
 ORDER BY dimension, value, stage, side

@@ -10,8 +10,9 @@
 --   stage: the stage.
 --   side: 0 = the selection, 1 = the baseline selection.
 --   unit_count: units with the host.
---   mean_ns: their mean time in the stage.
---   variance_ns2: its variance over them; NULL for one unit.
+--   sum_ns: their time in the stage, nanoseconds; summed as integers, so that the order of rows does not matter.
+--   log_sum: sum of their `log_ratio`.
+--   log_square_sum: the sum of its squares.
 WITH
 hosts AS (
     SELECT
@@ -59,8 +60,9 @@ SELECT
     tail_whose.stage,
     tail_whose.side,
     count(*) AS unit_count,
-    avg(tail_whose.self_ns) AS mean_ns,
-    var_samp(tail_whose.self_ns) AS variance_ns2
+    sum(tail_whose.self_ns)::DOUBLE AS sum_ns,
+    sum(tail_whose.log_ratio)::DOUBLE AS log_sum,
+    sum(tail_whose.log_ratio::HUGEINT * tail_whose.log_ratio)::DOUBLE AS log_square_sum
 FROM tail_whose
 INNER JOIN chosen USING (unit_id)
 GROUP BY ALL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import log
 
 import duckdb
 import polars as pl
@@ -77,8 +78,11 @@ def test_every_unit_has_a_row_for_each_stage_that_is_asked_about(selection: Sele
 def test_time_of_a_stage_is_told_by_value_of_an_attribute(selection: Selection) -> None:
     """Each tenant's own mean, on both sides."""
     found = selection.rows("tail/whose_attribute", attribute="tenant")
-    assert found.select("value", "side", "unit_count", "mean_ns").rows() == [
-        ("a", 0, 1, 10.0), ("a", 1, 1, 10.0), ("b", 0, 1, 20.0), ("b", 1, 1, 20.0),
+    logs = [round(1e6 * log(1 + self_ns / 15)) for self_ns in (10, 10, 20, 20)]
+    assert found["log_sum"].to_list() == logs
+    assert found["log_square_sum"].to_list() == [part**2 for part in logs]
+    assert found.select("value", "side", "unit_count", "sum_ns").rows() == [
+        ("a", 0, 1, 10), ("a", 1, 1, 10), ("b", 0, 1, 20), ("b", 1, 1, 20),
     ]  # fmt: skip
 
 

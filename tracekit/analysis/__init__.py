@@ -50,16 +50,18 @@ from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
     clear_differences,
-    clear_whose,
     is_load,
     is_mix,
     lacks_counterparts,
     large_stages,
     larger_work,
     slower_calls,
+    slower_for_some,
     slower_stages,
+    told_stages,
 )
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
+from tracekit.analysis.whose import clear_whose
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
@@ -142,9 +144,11 @@ __all__ = [
     "request_goodput",
     "slo_file",
     "slower_calls",
+    "slower_for_some",
     "slower_stages",
     "stragglers",
     "tail",
+    "told_stages",
     "what_if",
     "whatif",
     "window_cohort",

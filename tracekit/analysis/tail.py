@@ -25,7 +25,7 @@ from tracekit.analysis.selection import Selection
 from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import verdict_of
-from tracekit.analysis.whose import whose_frame
+from tracekit.analysis.whose import clear_whose, whose_frame
 from tracekit.errors import UsageError
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric, UnitKind
 from tracekit.store import Database
@@ -214,8 +214,9 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     differences, compared, set_aside = difference_frame(comparison)
     facts = _excess(comparison, judgement, resolution_ns)
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
+    whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
     if comparison.layout.levels:
-        stages = _surest_first(stages, comparison.excess_ns if facts["significant"] else 0)
+        stages = _surest_first(stages, whose, comparison.excess_ns if facts["significant"] else 0)
     if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
         facts["shortage"] = "too_few_blocks"
     return facts | {
@@ -227,28 +228,23 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "load": load_frame(comparison),
         "rare_calls": rare_call_frame(comparison),
         "levels": split.level_frame(comparison),
-        "whose": whose_frame(comparison, _asked_whose(stages, is_certain=bool(facts["significant"])), compared),
+        "whose": whose,
         "differences": differences,
         "attributes_set_aside": set_aside,
         "exemplars": comparison.rows("tail/exemplars", limit=EXEMPLAR_LIMIT),
     }
 
 
-def _surest_first(stages: pl.DataFrame, excess_ns: int) -> pl.DataFrame:
+def _surest_first(stages: pl.DataFrame, whose: pl.DataFrame, excess_ns: int) -> pl.DataFrame:
     """Stages that are slower beyond chance before those that could be chance, unless a small part of `excess_ns`.
 
-    Where the whole could be chance (0), all of them come first, as in the sentence.
+    Slower for all, or for some and clearly theirs (`clear_whose`). Where the whole could be chance (0), all of them
+    come first, as in the sentence.
     """
     is_slower = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
+    is_sure = is_slower | pl.col("stage").is_in(clear_whose(whose)["stage"].to_list())
     is_part = pl.col("excess_ns") >= SURE_PART * max(excess_ns, 0)
-    return stages.sort(is_slower & is_part, "excess_ns", "stage", descending=[True, True, False])
-
-
-def _asked_whose(stages: pl.DataFrame, *, is_certain: bool) -> list[str]:
-    """The stages that are slower beyond chance; where only the whole is, the largest."""
-    grown = stages.filter(pl.col("excess_ns") > 0)
-    certain = grown.filter(pl.col("significant").fill_null(value=False))
-    return certain["stage"].to_list() or (grown["stage"].to_list()[:1] if is_certain else [])
+    return stages.sort(is_sure & is_part, "excess_ns", "stage", descending=[True, True, False])
 
 
 def _excess(comparison: Comparison, judgement: Judgement, resolution_ns: int) -> dict[str, Any]:

@@ -6,18 +6,13 @@ import polars as pl
 
 from tracekit.analysis.split import GROWN_FACTOR, LARGE_FACTOR
 from tracekit.analysis.tail_answer import TailAnswer
+from tracekit.analysis.whose import CLEAR_FACTOR, DOUBTFUL, clear_whose
 from tracekit.schema import UNATTRIBUTED, ServingStage, TailVerdict
 
 MIX_SHARE = 0.25
 """The tail is "mix, not slowness" when like units are slower by no more than this share of the excess."""
 
 MAJORITY = 0.5
-
-CLEAR_FACTOR = 1.5
-"""What slow units share is named from so many times its usual share on."""
-
-DOUBTFUL = 0.001
-"""Chance from which on something that was found among many is not named in a sentence."""
 
 NOTABLE_SHARE = 0.05
 """A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
@@ -82,7 +77,7 @@ def is_load(answer: TailAnswer) -> bool:
     """
     if not answer.load["is_higher"].any():
         return False
-    grown = slower_stages(answer) if answer.significant is False else answer.stages
+    grown = told_stages(answer) if answer.significant is False else answer.stages
     excess_ns = int(grown["excess_ns"].sum())
     return excess_ns > 0 and int(grown.filter(is_shared())["excess_ns"].sum()) > MAJORITY * excess_ns
 
@@ -109,6 +104,12 @@ def slower_stages(answer: TailAnswer) -> pl.DataFrame:
     return certain_stages(answer).filter(matters | (has_grown & is_part) | _is_large(answer))
 
 
+def told_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `stages` that are slower for all (`slower_stages`), or for some (`slower_for_some`)."""
+    names = [*slower_stages(answer)["stage"], *slower_for_some(answer)["stage"]]
+    return answer.stages.filter(pl.col("stage").is_in(names))
+
+
 def large_stages(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `stages` that are slower beyond chance and take far more than they took (`LARGE_FACTOR`)."""
     return certain_stages(answer).filter(_is_large(answer))
@@ -126,10 +127,10 @@ def slower_calls(answer: TailAnswer) -> pl.DataFrame:
     return answer.rare_calls.filter(pl.col("is_slower") & matters)
 
 
-def clear_whose(answer: TailAnswer) -> pl.DataFrame:
-    """Rows of `whose` that a sentence may name: beyond doubt, and with far more of the excess than of the requests."""
-    is_most = pl.col("carried_share") >= pl.max_horizontal(pl.lit(MAJORITY), CLEAR_FACTOR * pl.col("unit_share"))
-    return answer.whose.filter(is_most & (pl.col("adjusted_p") < DOUBTFUL))
+def slower_for_some(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `whose` that a sentence may name of stages that are not slower for all: the clearest of each stage."""
+    found = clear_whose(answer.whose).unique("stage", keep="first", maintain_order=True)
+    return found.filter(~pl.col("stage").is_in(slower_stages(answer)["stage"].to_list()))
 
 
 def clear_differences(answer: TailAnswer) -> pl.DataFrame:
@@ -147,7 +148,7 @@ def larger_work(answer: TailAnswer) -> pl.DataFrame:
 
 def _of_chance(answer: TailAnswer) -> TailVerdict:
     """Stages are tested together with their sum, so that one of them may be certain where the sum is not."""
-    if not len(slower_stages(answer)):
+    if not len(told_stages(answer)):
         return "stage_slower" if len(slower_calls(answer)) else "no_excess"
     return "load_or_slowness" if is_load(answer) else "stage_slower"
 

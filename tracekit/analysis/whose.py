@@ -9,13 +9,14 @@ between the sides is no finding.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from tracekit.analysis.comparison import Comparison
+from tracekit.analysis.measured import BASELINE, SELECTION
 from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, student_two_sided
 from tracekit.schema import UnitKind
 
@@ -25,8 +26,21 @@ UNIT_LIMIT = 20_000
 MINIMUM_OF_VALUE = 5
 """A value with fewer units on a side, or with fewer others, is not judged."""
 
-STAGE_LIMIT = 3
-"""Stages that are looked at, the largest first."""
+STAGE_LIMIT = 6
+"""Stages that are looked at: those that are slower beyond chance, then those with the largest excess."""
+
+CLEAR_FACTOR = 1.5
+"""What slow units share is named from so many times its usual share on."""
+
+DOUBTFUL = 0.001
+"""Chance from which on something that was found among many is not named in a sentence."""
+
+GROWN_FACTOR = 1.1
+"""A stage that takes less than so many times what it took is not told as somebody's, however certain it is."""
+
+_MAJORITY = 0.5
+
+_SUMS = ("unit_count", "sum_ns", "log_sum", "log_square_sum")
 
 WHOSE_SCHEMA = {
     "stage": pl.String,
@@ -43,25 +57,34 @@ WHOSE_SCHEMA = {
 }
 
 
-def whose_frame(comparison: Comparison, stages: list[str], attributes: list[str]) -> pl.DataFrame:
+def whose_frame(comparison: Comparison, grown: pl.DataFrame, attributes: list[str]) -> pl.DataFrame:
     """Values whose units have more of the excess of a stage than the others (WHOSE_SCHEMA), the clearest first.
 
-    `stages`: the stages that are asked about; `attributes`: keys of attributes that are compared beside service, name,
+    `grown`: rows of the stages that take longer; `attributes`: keys of attributes compared beside service, name,
     model and hosts. `unit_share`: units of the selection with the value; `carried_share`: of the excess of the stage
     in all, the part that lies in them. `excess_ns`: of a unit with the value, `other_excess_ns`: of the others.
     `adjusted_p`: chance that they differ so, as false discovery rate over all values that were tried. Empty without a
     baseline selection, and for steps, whose waiting is charged to ranks already (`causes`).
     """
     metric = comparison.selection.metric
-    if not stages or not comparison.layout.levels or metric.unit_kind != UnitKind.REQUEST:
+    if not len(grown) or not comparison.layout.levels or metric.unit_kind != UnitKind.REQUEST:
         return pl.DataFrame(schema=WHOSE_SCHEMA)
     windows = None if metric.covers_unit else list(metric.windows)
+    order = [pl.col("significant").fill_null(value=False), pl.col("excess_ns"), pl.col("stage")]
+    stages = grown.sort(order, descending=[True, True, False])["stage"].head(STAGE_LIMIT).to_list()
     limits = {"unit_limit": UNIT_LIMIT, "is_per_token": metric.is_per_token}
-    comparison.create_table("tail_whose", "tail/whose_units", windows=windows, stages=stages[:STAGE_LIMIT], **limits)
+    comparison.create_table("tail_whose", "tail/whose_units", windows=windows, stages=stages, **limits)
     groups = [comparison.rows("tail/whose_columns"), comparison.rows("tail/whose_hosts")]
     groups += [comparison.rows("tail/whose_attribute", attribute=key) for key in attributes]
     comparison.selection.drop("tail_whose")
     return _ranked([row for group in groups for row in _rows(group, groups[0])])
+
+
+def clear_whose(whose: pl.DataFrame) -> pl.DataFrame:
+    """Rows that a sentence may name: beyond doubt, and with far more of the excess than of the requests."""
+    is_most = pl.col("carried_share") >= pl.max_horizontal(pl.lit(_MAJORITY), CLEAR_FACTOR * pl.col("unit_share"))
+    has_grown = pl.col("selection_mean_ns") >= GROWN_FACTOR * pl.col("baseline_mean_ns")
+    return whose.filter(is_most & has_grown & (pl.col("adjusted_p") < DOUBTFUL))
 
 
 def _rows(group: pl.DataFrame, columns: pl.DataFrame) -> list[dict[str, Any]]:
@@ -71,57 +94,72 @@ def _rows(group: pl.DataFrame, columns: pl.DataFrame) -> list[dict[str, Any]]:
     for row in group.filter(pl.col("dimension") != "all").iter_rows(named=True):
         paired.setdefault((row["dimension"], row["value"], row["stage"]), {})[row["side"]] = row
     judged = [
-        _judged(key, sides, {side: whole[key[2], side] for side in sides})
+        _judged(key, _described(sides), _described({side: whole[key[2], side] for side in sides}))
         for key, sides in paired.items()
         if len(sides) == 2
     ]
     return [row for row in judged if row is not None]
 
 
-def _judged(
-    key: tuple[str, str, str], own: dict[int, dict[str, Any]], whole: dict[int, dict[str, Any]]
-) -> dict[str, Any] | None:
-    others = {side: _others(own[side], whole[side]) for side in own}
-    counts = [part["unit_count"] for part in (*own.values(), *others.values())]
-    if min(counts) < MINIMUM_OF_VALUE:
+def _described(sides: dict[int, dict[str, Any]]) -> dict[int, _Group]:
+    return {side: _Group(*(row[name] for name in _SUMS)) for side, row in sides.items()}
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Units of one side: the sum of their time in a stage, and the sums of the logarithm of it and of its squares."""
+
+    count: int
+    sum_ns: float
+    log_sum: float
+    log_square_sum: float
+
+    @property
+    def mean_ns(self) -> float:
+        return self.sum_ns / self.count
+
+    @property
+    def mean_log(self) -> float:
+        return self.log_sum / self.count
+
+    @property
+    def error_log2(self) -> float:
+        """Variance of the mean logarithm."""
+        squares = max(self.log_square_sum - self.log_sum**2 / self.count, 0.0)
+        return squares / (self.count - 1) / self.count
+
+    def without(self, part: _Group) -> _Group:
+        """The other units."""
+        return _Group(*(getattr(self, name) - getattr(part, name) for name in self.__dataclass_fields__))
+
+
+def _judged(key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, _Group]) -> dict[str, Any] | None:
+    others = {side: whole[side].without(own[side]) for side in own}
+    groups = [*own.values(), *others.values()]
+    fewest = min(group.count for group in groups)
+    if fewest < MINIMUM_OF_VALUE:
         return None
-    excess, other_excess = (part[0]["mean_ns"] - part[1]["mean_ns"] for part in (own, others))
-    carried, left = own[0]["unit_count"] * excess, others[0]["unit_count"] * other_excess
-    spread = sum(part["variance_ns2"] / part["unit_count"] for part in (*own.values(), *others.values()))
-    if excess <= max(other_excess, 0) or carried + left <= 0:
-        chance = 1.0
-    else:
-        statistic = (excess - other_excess) / sqrt(spread) if spread else np.inf
-        chance = student_two_sided(statistic, min(counts) - 1) if spread else 0.0
+    excess, other_excess = (part[SELECTION].mean_ns - part[BASELINE].mean_ns for part in (own, others))
+    carried, left = own[SELECTION].count * excess, others[SELECTION].count * other_excess
+    chance = 1.0
+    if excess > max(other_excess, 0) and carried + left > 0:
+        ours, theirs = (part[SELECTION].mean_log - part[BASELINE].mean_log for part in (own, others))
+        spread = sum(group.error_log2 for group in groups)
+        chance = student_two_sided(max(ours - theirs, 0.0) / sqrt(spread), fewest - 1) if spread else 0.0
     dimension, value, stage = key
     return {
         "stage": stage,
         "dimension": dimension,
         "value": value,
-        "selection_units": own[0]["unit_count"],
-        "unit_share": own[0]["unit_count"] / whole[0]["unit_count"],
-        "selection_mean_ns": round(own[0]["mean_ns"]),
-        "baseline_mean_ns": round(own[1]["mean_ns"]),
+        "selection_units": own[SELECTION].count,
+        "unit_share": own[SELECTION].count / whole[SELECTION].count,
+        "selection_mean_ns": round(own[SELECTION].mean_ns),
+        "baseline_mean_ns": round(own[BASELINE].mean_ns),
         "excess_ns": round(excess),
         "other_excess_ns": round(other_excess),
         "carried_share": carried / (carried + left) if carried + left else None,
         "adjusted_p": chance,
     }
-
-
-def _others(own: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
-    """Count, mean and variance of the units of a whole without some of them."""
-    count = whole["unit_count"] - own["unit_count"]
-    if count < MINIMUM_OF_VALUE or own["unit_count"] < MINIMUM_OF_VALUE:
-        return {"unit_count": min(count, own["unit_count"]), "mean_ns": 0.0, "variance_ns2": 0.0}
-    mean = (whole["unit_count"] * whole["mean_ns"] - own["unit_count"] * own["mean_ns"]) / count
-    squares = _squares(whole) - _squares(own) - count * (mean - whole["mean_ns"]) ** 2
-    squares -= own["unit_count"] * (own["mean_ns"] - whole["mean_ns"]) ** 2
-    return {"unit_count": count, "mean_ns": mean, "variance_ns2": max(squares, 0.0) / (count - 1)}
-
-
-def _squares(part: dict[str, Any]) -> float:
-    return float(part["variance_ns2"] or 0.0) * (part["unit_count"] - 1)
 
 
 def _ranked(rows: list[dict[str, Any]]) -> pl.DataFrame:

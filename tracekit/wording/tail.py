@@ -20,7 +20,9 @@ from tracekit.analysis import (
     large_stages,
     larger_work,
     slower_calls,
+    slower_for_some,
     slower_stages,
+    told_stages,
     words_for,
 )
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
@@ -113,7 +115,7 @@ def _nothing_sentence(answer: TailAnswer) -> str:
 def _finding(answer: TailAnswer) -> str:
     """What was compared and what came out: the stages, and whose requests, in one sentence."""
     verdict = answer.verdict
-    if verdict == "stage_slower" and len(slower_stages(answer)):
+    if verdict == "stage_slower" and len(told_stages(answer)):
         return _slower_sentence(answer)
     statement = _statement(answer)
     if verdict in ("no_excess", "stage_slower") or (is_mix(answer) and answer.is_other_mix):
@@ -172,7 +174,7 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
         sentences.append(_mix_sentence(answer))
     elif lacks_counterparts(answer):
         sentences.append(_lack_sentence(answer))
-    if verdict != "improved" and not is_mix(answer) and not len(clear_whose(answer)):
+    if verdict != "improved" and not is_mix(answer) and not len(clear_whose(answer.whose)):
         sentences.append(_who_sentence(answer))
     if not is_mix(answer) and is_load(answer):
         sentences.append(_load_sentence(answer))
@@ -187,9 +189,9 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
 
 def _slower_calls_conclusion(answer: TailAnswer) -> str:
     calls = _rare_calls_sentence(answer)
-    if not len(slower_stages(answer)):
+    if not len(told_stages(answer)):
         return f"As a whole that is within what chance makes, but not call by call. {calls}"
-    who = "" if len(clear_whose(answer)) else _who_sentence(answer)
+    who = "" if len(clear_whose(answer.whose)) else _who_sentence(answer)
     return " ".join(part for part in (who, calls) if part)
 
 
@@ -209,7 +211,7 @@ def _times_text(row: dict[str, Any], answer: TailAnswer) -> str:
 
 def _whose_text(stage: str, answer: TailAnswer) -> str:
     """Whose requests have the excess of a stage, where that is clear."""
-    for row in clear_whose(answer).filter(stage=stage).head(1).iter_rows(named=True):
+    for row in clear_whose(answer.whose).filter(stage=stage).head(1).iter_rows(named=True):
         carried = "all" if row["carried_share"] >= 0.995 else f"{row['carried_share']:.0%}"
         whom = f"the {row['unit_share']:.0%} of requests with {row['dimension']} {row['value']!r}"
         return f" ({carried} of it in {whom})"
@@ -230,10 +232,20 @@ def _who_sentence(answer: TailAnswer) -> str:
 
 
 def _slower_sentence(answer: TailAnswer) -> str:
-    """Stages that are slower beyond chance in requests that as a whole could be chance."""
+    """Stages that are slower beyond chance, for all or for some, in requests that as a whole could be chance."""
     rows = slower_stages(answer).head(_NAMED_STAGES)
-    named = ", ".join(_times_text(row, answer) for row in rows.iter_rows(named=True))
-    return f"{named}, which is more than chance makes. {_statement(answer)}, as a whole within what chance makes."
+    named = [_times_text(row, answer) for row in rows.iter_rows(named=True)]
+    some = slower_for_some(answer).head(_NAMED_STAGES - len(named))
+    named += [_some_text(row, answer) for row in some.iter_rows(named=True)]
+    lead = ", ".join(named)
+    return f"{lead}, which is more than chance makes. {_statement(answer)}, as a whole within what chance makes."
+
+
+def _some_text(row: dict[str, Any], answer: TailAnswer) -> str:
+    """A stage that takes longer in some requests only."""
+    each, before = (duration_text(row[f"{side}_mean_ns"]) for side in ("selection", "baseline"))
+    whom = f"the {row['unit_share']:.0%} of {answer.unit}s with {row['dimension']} {row['value']!r}"
+    return f"{row['stage']} takes {each} where it took {before} in {whom}"
 
 
 def _rare_calls_sentence(answer: TailAnswer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -54,11 +55,24 @@ def test_a_tenant_that_alone_is_slower_is_named_with_its_stage(store: Write) -> 
     assert "with tenant 'birch'" in first_sentence
 
 
+def test_what_is_slower_for_few_is_told_where_all_together_could_be_chance(store: Write) -> None:
+    """One tenant in twenty waits: the mean hardly moves, and that tenant's time does."""
+    rare = (1, 10, 10)
+    before = requests({}, start_ns=0, weights=rare)
+    answer = asked(store, before, requests({"acme": 12}, start_ns=CHANGE_NS, weights=rare))
+    assert not answer.stages.filter(stage="eng.prefill")["significant"].item()
+    assert answer.verdict == "stage_slower"
+    assert answer.stages["stage"][0] == "eng.prefill"
+    assert re.match(
+        r"eng.prefill takes 6\S+ ms where it took 5\S+ ms in the \d% of requests with tenant 'acme'", answer.summary
+    )
+
+
 def test_what_is_slower_for_all_is_nobodys(store: Write) -> None:
     """Every tenant alike: nobody is named, though more requests of one of them arrive."""
     everybody = dict.fromkeys(TENANTS, 30)
     answer = asked(store, requests({}, start_ns=0), requests(everybody, start_ns=CHANGE_NS, weights=(5, 1, 1)))
-    assert clear_whose(answer).is_empty()
+    assert clear_whose(answer.whose).is_empty()
     assert "tenant" not in answer.summary.split(". ")[0]
 
 
