@@ -37,7 +37,6 @@ def request_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
 def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     """What made the slow training steps slow, and which rank the others waited for."""
     st.markdown("**Slow training steps**")
-    steps = outcomes.filter(pl.col("kind") == "step")
     _tail_headline(file, "step")
     answer = stragglers_answer(file)
     lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]

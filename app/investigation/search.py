@@ -50,8 +50,8 @@ def _found_table(found: pl.DataFrame) -> None:
     more = f"; the first {found.height} are shown" if total > found.height else ""
     st.caption(f"{counted(total, 'request')}{more}. Choose one to open its trace.")
     event = st.dataframe(
-        plain_frame(_readable(found)), hide_index=True, key="found", on_select="rerun", selection_mode="single-row", placeholder="–",
-        alt="Requests that the search finds",
+        plain_frame(_readable(found)), hide_index=True, key="found", on_select="rerun", selection_mode="single-row",
+        placeholder="–", alt="Requests that the search finds",
     )  # fmt: skip
     if event.selection.rows:
         st.switch_page(TRACE_PAGE, query_params={"trace": found["trace_id"][event.selection.rows[0]]})

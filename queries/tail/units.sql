@@ -1,9 +1,10 @@
 -- Units that a tail question is about, each with the duration that the question explains and its class.
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
--- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
--- The first step of an attempt, which compiles and warms up, is left out where the attempt has enough others and the side
--- has, too.
+-- in the same powers of two (only counts that the metric can depend on). Steps are classed by job. Where no span of a
+-- request is known as the call of a model, the attributes of its root say which model and how many tokens.
+-- The first step of an attempt, which compiles and warms up, is left out where the attempt has enough others and the
+-- side has, too.
 --
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
 -- `value_ns`, the metric; and unit_populations, made by `population/left_out.sql`.
@@ -47,7 +48,23 @@ warm_up AS (
 ),
 measured AS (
     SELECT
-        *,
+        * REPLACE (
+            CASE
+                WHEN model IS NULL AND kind = 'request'
+                    THEN coalesce(attributes['gen_ai.request.model'], attributes['gen_ai.response.model'])::VARCHAR
+                ELSE model
+            END AS model,
+            CASE
+                WHEN input_tokens IS NULL AND kind = 'request'
+                    THEN try_cast(attributes['gen_ai.usage.input_tokens'] AS BIGINT)
+                ELSE input_tokens
+            END AS input_tokens,
+            CASE
+                WHEN output_tokens IS NULL AND kind = 'request'
+                    THEN try_cast(attributes['gen_ai.usage.output_tokens'] AS BIGINT)
+                ELSE output_tokens
+            END AS output_tokens
+        ),
         unit_id IN (FROM warm_up) AS warms_up,
         bool_or(unit_id NOT IN (FROM warm_up)) OVER (PARTITION BY side) AS has_other_steps
     FROM tail_selection

@@ -51,15 +51,19 @@ from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE,
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
+    clear_differences,
     is_load,
     is_mix,
     lacks_counterparts,
     large_stages,
     larger_work,
     slower_calls,
+    slower_for_some,
     slower_stages,
+    told_stages,
 )
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
+from tracekit.analysis.whose import clear_whose
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
@@ -117,6 +121,8 @@ __all__ = [
     "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
+    "clear_differences",
+    "clear_whose",
     "compare",
     "edge_cohorts",
     "explain_hang",
@@ -145,9 +151,11 @@ __all__ = [
     "request_goodput",
     "slo_file",
     "slower_calls",
+    "slower_for_some",
     "slower_stages",
     "stragglers",
     "tail",
+    "told_stages",
     "what_if",
     "whatif",
     "window_cohort",

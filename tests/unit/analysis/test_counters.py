@@ -33,7 +33,8 @@ def _asked(folder: Path, *documents: dict[str, Any], **options: Any) -> TailAnsw
         begin, wait = T0 + second * S, 2 * S if second in SLOW else S // 100
         trace, end = second + 1, begin + wait + S // 10
         spans += [
-            Span(2 * second + 1, begin, end, "chat", trace=trace, kind=SERVER, attributes={"tracekit.stage": "gw.ingress"}),
+            Span(2 * second + 1, begin, end, "chat", trace=trace, kind=SERVER,
+                 attributes={"tracekit.stage": "gw.ingress"}),
             Span(2 * second + 2, begin, begin + wait, "queue", trace=trace, parent=2 * second + 1,
                  attributes={"tracekit.stage": "eng.queue"}),
         ]  # fmt: skip
