@@ -60,7 +60,7 @@ def request_incidents(serving: Any) -> None:
     if not serving.recovered.is_empty():
         st.markdown("**What failed and was made good**")
         st.dataframe(
-            plain_frame(serving.recovered), hide_index=True, alt="Requests in which something failed, and that were served"
+            plain_frame(serving.recovered), hide_index=True, alt="Served requests in which something failed"
         )
 
 

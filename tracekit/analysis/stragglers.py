@@ -174,7 +174,7 @@ def _evidence(database: Database, job: str | None) -> Evidence:
 
 
 def _waited_for(database: Database, job: str | None, *, is_named: bool) -> pl.DataFrame:
-    """How long the others waited for each rank (WAITED_FOR_SCHEMA), the longest first; none where culprits are named."""
+    """How long the others waited for each rank (WAITED_FOR_SCHEMA), longest first; none where culprits are named."""
     if is_named:
         return pl.DataFrame(schema=WAITED_FOR_SCHEMA)
     held_up = database.query("stragglers/held_up", job=job)
