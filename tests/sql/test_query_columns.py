@@ -13,6 +13,7 @@ from tests.unit.stages.stored import SERVER, Span, store
 from tracekit import queries
 from tracekit.analysis.request_goodput import judge_requests
 from tracekit.analysis.slo import SloSet, parsed_slo
+from tracekit.analysis.temporary import create_table
 from tracekit.stages import update_units
 from tracekit.stages.mapping import EXPORTERS
 from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
@@ -38,6 +39,7 @@ AS = {"units/step_batch_spans": "units/batch_spans", "units/one_trace": "units/d
 VALUES: dict[str, object] = {
     "trace_id": f"{1:032x}", "span_id": f"{1:016x}", "kind": "request", "attribute": "tenant", "job_id": "j",
     "unit_ids": [1], "windows": ["ttft"], "keys": ["module"], "wanted": ["module"], "job": None, "share": 0.5,
+    "metric": "kv_cache.usage", "by": ["host_name"],
 }  # fmt: skip
 """Of parameters that are no numbers."""
 
@@ -63,6 +65,8 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
                 read_traces(opened)
             opened.execute(f"CREATE TEMP TABLE job_resources AS {queries.text('jobs/resources')}")
             judge_requests(opened, SloSet((parsed_slo("ttft=100ns"),)), where=None)
+            series = {"metric": "kv_cache.usage", "by": ["host_name"]}
+            create_table(opened, "asked_series", "metrics/asked_series", series)
             opened.execute("CREATE TEMP TABLE doomed_spans AS SELECT trace_id, span_id FROM base.spans")
             opened.register("compared_units", pl.DataFrame({"unit_id": [1], "position": [0]}))
             opened.register("compared_stages", pl.DataFrame({"stage": ["x"], "stage_no": [0]}))

@@ -69,6 +69,12 @@ class ServedStore(Store):
         self._remote = remote
 
     @property
+    def served_by(self) -> str:
+        """The server that is asked."""
+        where = self._remote.endpoint
+        return f"process {where.pid} at {where.url}"
+
+    @property
     def database(self) -> Database:
         """Raises `StoreLockedError`: the file is open in the server."""
         raise self._held("its tables can only be read with `sql`")

@@ -6,8 +6,7 @@ the decoder where nothing is ingested.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         CompareAnswer,
         FailuresAnswer,
         GoodputAnswer,
+        MetricsAnswer,
         Mode,
         QualityAnswer,
         RequestFailures,
@@ -63,7 +63,7 @@ class Store:
         """Open the store at `path`, or a new one in memory for None.
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
-        `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
+        `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
 
         >>> Store.open("missing.duckdb", read_only=True)
@@ -85,8 +85,12 @@ class Store:
             endpoint = None if path is None else endpoint_of(Path(path))
             if endpoint is None:
                 raise
-        print(f"{path} is served by process {endpoint.pid}; asking it at {endpoint.url}", file=sys.stderr)
         return ServedStore(RemoteStore(endpoint))
+
+    @property
+    def served_by(self) -> str | None:
+        """The server that is asked in place of the file, for people; None where the file itself is open."""
+        return None
 
     @property
     def database(self) -> Database:
@@ -275,6 +279,17 @@ class Store:
         [[3]]
         """
         answer: FailuresAnswer = self.ask("failures", job=job, price=price, where=where)
+        return answer
+
+    def metrics(
+        self, metric: str | None = None, *, by: Sequence[str] = ("host_name",), every_s: float | None = None
+    ) -> MetricsAnswer:
+        """Counters, gauges and histograms over time; see `tracekit.analysis.metrics`.
+
+        >>> store.metrics().verdict
+        'listed'
+        """
+        answer: MetricsAnswer = self.ask("metrics", metric, by=list(by), every_s=every_s)
         return answer
 
     def quality(self) -> QualityAnswer:

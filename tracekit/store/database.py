@@ -127,11 +127,14 @@ class Database:
         with closing(self.cursor()) as cursor:
             try:
                 return frame(cursor.sql(unterminated(statement), params=parameters or None))
-            except duckdb.Error as error:
+            except (duckdb.Error, ValueError, TypeError, OverflowError, RuntimeError) as error:
+                # Values that cannot be bound raise Python's own errors.
                 raise QueryError(str(error), statement=statement) from error
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
-        """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
+        """The rows of the statement in `queries/<name>.sql`; errors as `sql`, `UsageError` where there is none."""
+        if not queries.is_known(name):
+            raise UsageError(f"there is no query {str(name)[:200]!r}")
         return self.sql(queries.text(name), **parameters)
 
     @contextmanager

@@ -12,7 +12,7 @@ import duckdb
 from tracekit import queries
 from tracekit.errors import StoreError, StoreVersionError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 def create(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -94,7 +94,7 @@ def _steps(folder: Path) -> dict[int, Path]:
 
 
 def _lay_down_views(cursor: duckdb.DuckDBPyConnection) -> None:
-    for part in ("2_views", "3_stages", "4_comments"):
+    for part in ("2_views", "3_stages", "5_metrics", "4_comments"):
         cursor.execute(queries.text(f"schema/{part}"))
     for target, comment in cursor.execute(queries.text("store/inherited_comments")).fetchall():
         cursor.execute(f"COMMENT ON {target} IS {_quoted(comment)}")
