@@ -59,9 +59,7 @@ def request_incidents(serving: Any) -> None:
     _incident_table(serving, serving.refusals, key="refusals", title="What was refused")
     if not serving.recovered.is_empty():
         st.markdown("**What failed and was made good**")
-        st.dataframe(
-            plain_frame(serving.recovered), hide_index=True, alt="Served requests in which something failed"
-        )
+        st.dataframe(plain_frame(serving.recovered), hide_index=True, alt="Served requests in which something failed")
 
 
 def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: str) -> None:
