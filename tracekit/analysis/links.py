@@ -28,7 +28,7 @@ TRANSFER_SCHEMA = {
     "all_transfer_ns": pl.Int64,
     "late_rank": pl.Int64,
 }
-MEMBERS_SCHEMA = {
+MEMBERS_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "job_id": pl.String,
     "collective_group": pl.String,
     "collective_name": pl.String,
@@ -43,7 +43,7 @@ HELD_BY_SCHEMA = {
     "waiting_rank": pl.Int64,
     "waited_ns": pl.Int64,
 }
-LINK_SCHEMA = {
+LINK_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "job_id": pl.String,
     "collective_group": pl.String,
     "collective_name": pl.String,

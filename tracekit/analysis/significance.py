@@ -95,7 +95,7 @@ def from_slices(sides: list[SlicedSide]) -> Uncertainty:
     """
     moments = [side.moments() for side in sides]
     variance = sum(part for part, _, _ in moments)
-    cubes = sum(part for _, part, _ in moments)
+    cubes = np.sum([part for _, part, _ in moments], axis=0)
     spread = sum(part**2 / freedom for part, _, freedom in moments)
     fewest = np.min([freedom for _, _, freedom in moments], axis=0)
     freedom = np.divide(variance**2, spread, out=fewest.copy(), where=spread > 0)

@@ -93,8 +93,8 @@ def _ahead(
     """How far each clock is ahead of the median one; of very many the mean over what it took part in."""
     if host_count > _MOST_SOLVED:
         apart_ns = end_ns - (np.bincount(met, end_ns) / np.bincount(met))[met]
-        ahead_ns = np.bincount(host, apart_ns, host_count) / np.bincount(host, minlength=host_count)
-        return ahead_ns - np.median(ahead_ns)
+        mean_ns = np.bincount(host, apart_ns, host_count) / np.bincount(host, minlength=host_count)
+        return mean_ns - np.median(mean_ns)
     design = np.zeros((len(host), host_count))
     design[np.arange(len(host)), host] = 1.0
     size = np.bincount(met).astype(np.float64)[:, None]
