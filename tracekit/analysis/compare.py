@@ -175,7 +175,7 @@ def _judged(
 
 
 def _before(sides: list[ComparedSide]) -> BeforeSide:
-    lengths = [int(side.units["start_ns"].max()) - int(side.units["start_ns"].min()) + 1 for side in sides]
+    lengths = [int(np.ptp(side.units["start_ns"].to_numpy())) + 1 for side in sides]
     return BeforeSide(0, lengths[0] / lengths[1])
 
 

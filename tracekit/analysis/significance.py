@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import erfc, sqrt
@@ -142,7 +143,7 @@ class BeforeSide:
 
 
 def _judged_before(
-    sides: list[SlicedSide], moments: list[tuple[np.ndarray, ...]], before: BeforeSide, chance: float
+    sides: list[SlicedSide], moments: Sequence[tuple[np.ndarray, ...]], before: BeforeSide, chance: float
 ) -> Before:
     """The spread that both sides would have if the one after were as the one before.
 
