@@ -137,7 +137,7 @@ def _filters(file: StoreFile, kind: str, address: Address) -> Filters:
         job=job,
         since_ns=_moment("Started from (UTC)", key="since"),
         until_ns=_moment("Started before (UTC)", key="until"),
-        condition=_condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
+        condition=condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
     )
 
 
@@ -178,7 +178,7 @@ def _baseline(
     address.choice("against", options, missing="this store has no such units to compare with")
     chosen = st.selectbox("Compare with", options, key="against", bind="query-params", width=280)
     if chosen == A_CONDITION:
-        condition = _condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
+        condition = condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
         return condition or "body"
     if "baseline" in address.asked:
         address.unused("baseline", why=f"it counts only where `against` is `{A_CONDITION}`")
@@ -211,6 +211,7 @@ def _moment(label: str, *, key: str) -> int | None:
     return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
-def _condition_input(label: str, *, key: str, example: str) -> str | None:
+def condition_input(label: str, *, key: str, example: str) -> str | None:
+    """A SQL condition over the view `units`, kept in the address; None for none."""
     text = st.text_input(label, key=key, bind="query-params", placeholder=f"for example {example}", width=420)
     return text.strip() or None

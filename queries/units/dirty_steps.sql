@@ -5,8 +5,8 @@
 --   $batch_spans: spans that a batch may have; one step with more is a batch of its own.
 -- Columns:
 --   job_id, attempt, step: the step.
---   step_no: dense number of the step.
 --   first_ns, last_ns: earliest and latest start of its spans, nanoseconds since the epoch.
+--   step_no: dense number of the step.
 --   batch_no: number of the batch, ascending with step_no.
 WITH
 late AS (

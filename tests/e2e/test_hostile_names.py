@@ -26,7 +26,8 @@ LINES = "first\nTotal: 0 spans\r\n\x00second"
 NAMES = (IMAGE, ESCAPES, TURNED, LONG, LINES)
 COMMANDS = (
     ["tail", "--metric", "ttft"], ["tail", "--metric", "e2e"], ["tail", "--metric", "step"], ["report"], ["quality"],
-    ["goodput"], ["goodput", "--slo", "ttft=1ms"], ["failures"], ["stragglers"], ["whatif", "without=rank:1"],
+    ["goodput"], ["goodput", "--slo", "ttft=1ms"], ["failures"], ["metrics"], ["stragglers"],
+    ["whatif", "without=rank:1"],
     ["compare", "model = 'm'", "model <> 'm'"], ["query", "FROM spans"], ["query", "FROM units"],
     ["query", "SELECT * FROM spans JOIN spans USING (trace_id) LIMIT 30"], ["query", "FROM ingests"],
     ["query", f"SELECT 1 AS \"{IMAGE}\", '{ESCAPES}' AS \"{TURNED}\""],
@@ -183,7 +184,11 @@ def traces_of(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "parameters"),
     [
-        ("overview.py", {}), ("tail.py", {"metric": "e2e"}), ("tail.py", {"metric": "step"}),
+        ("overview.py", {}), ("failures.py", {}), ("goodput.py", {}), ("metrics.py", {}),
+        ("goodput.py", {"slo": IMAGE}), ("goodput.py", {"job": IMAGE}), ("goodput.py", {"job": ESCAPES}),
+        ("compare.py", {"before": f"service_name = '{IMAGE}'", "after": f"service_name = '{LONG}'"}),
+        ("compare.py", {"before": IMAGE, "after": ESCAPES}), ("failures.py", {"where": IMAGE}),
+        ("tail.py", {"metric": "e2e"}), ("tail.py", {"metric": "step"}),
         ("tail.py", {"metric": "e2e", "service": IMAGE}), ("tail.py", {"where": IMAGE}),
         ("tail.py", {"metric": IMAGE}), ("trace.py", {"trace": IMAGE}), ("trace.py", {"job": IMAGE, "step": "40"}),
         ("trace.py", {"job": ESCAPES + IMAGE, "step": "4"}),

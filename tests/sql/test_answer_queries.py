@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import duckdb
 import polars as pl
 import pytest
 
+from tests.sql.headers import named_under
 from tests.unit.analysis.rows import Request, write_units
 from tracekit import queries
 from tracekit.analysis import Selection
@@ -45,21 +45,14 @@ def selection() -> Iterator[Selection]:
         yield opened
 
 
-def _documented(text: str, title: str) -> list[str]:
-    """Names under `Parameters:` or `Columns:` in the header of a statement."""
-    header = text.split("\nWITH")[0].split("\nSELECT")[0]
-    section = re.search(rf"^-- {title}:\n((?:--   .*\n?)+)", header, flags=re.MULTILINE)
-    return re.findall(r"^--   \$?(\w+):", section[1], flags=re.MULTILINE) if section else []
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_headers_name_the_parameters_and_columns_of_the_statement(selection: Selection, name: str) -> None:
     """What a header says is what DuckDB sees."""
     text = queries.text(name)
     parameters = sorted(duckdb.extract_statements(text)[0].named_parameters)
     found = selection.rows(name, **{parameter: VALUES[parameter] for parameter in parameters})
-    assert sorted(_documented(text, "Parameters")) == parameters
-    assert _documented(text, "Columns") == found.columns
+    assert sorted(named_under(text, "Parameters")) == parameters
+    assert named_under(text, "Columns") == found.columns
 
 
 def test_units_carry_their_metric_and_why_they_are_left_out(selection: Selection) -> None:

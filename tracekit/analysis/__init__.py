@@ -27,6 +27,7 @@ from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
+from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.quality import QualityAnswer, quality
@@ -96,6 +97,7 @@ __all__ = [
     "Judgement",
     "Layout",
     "MeasuredUnits",
+    "MetricsAnswer",
     "Mode",
     "PublishedSlowdowns",
     "QualityAnswer",
@@ -125,6 +127,7 @@ __all__ = [
     "lacks_counterparts",
     "large_stages",
     "larger_work",
+    "metrics",
     "observed_steps",
     "pipeline_steps",
     "published_slowdowns",

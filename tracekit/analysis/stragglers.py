@@ -166,7 +166,8 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     jobs = database.query("stragglers/jobs", job=job)
     pipeline = database.query("stragglers/pipeline_stages", job=job)
     enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
-    named, spread_out = _costs(database, job, enough)
+    held_up = database.query("stragglers/held_up", job=job).cast(pl.Schema(HELD_UP_SCHEMA))
+    named, spread_out = _costs(database, job, enough, held_up)
     pipeline = with_heaviness(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
     wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
     judged = _evidence(database, job)
@@ -184,7 +185,7 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
         evidence=judged,
         units=database.query("stragglers/units", job=job).with_columns(cohort=pl.lit("selection")).cast(UNITS_SCHEMA),
         job=job,
-        waited_for=_waited_for(database, job, is_named=bool(len(named))),
+        waited_for=pl.DataFrame(schema=WAITED_FOR_SCHEMA) if len(named) else _waited_for(held_up),
         other_jobs=[] if len(jobs) else database.query("stragglers/jobs", job=None)["job_id"].to_list(),
     )
 
@@ -195,20 +196,21 @@ def _evidence(database: Database, job: str | None) -> Evidence:
         return evidence(selection)
 
 
-def _waited_for(database: Database, job: str | None, *, is_named: bool) -> pl.DataFrame:
-    """How long the others waited for each rank (WAITED_FOR_SCHEMA); empty where culprits are named."""
-    if is_named:
-        return pl.DataFrame(schema=WAITED_FOR_SCHEMA)
-    return database.query("stragglers/waited_for", job=job).cast(WAITED_FOR_SCHEMA)
+def _waited_for(held_up: pl.DataFrame) -> pl.DataFrame:
+    """How long the others waited for each rank (WAITED_FOR_SCHEMA), the longest first."""
+    summed = held_up.group_by("job_id", "rank").agg(pl.col("waited_ns").sum()).cast(WAITED_FOR_SCHEMA)
+    return summed.sort("waited_ns", "job_id", "rank", descending=[True, False, False])
 
 
-def _costs(database: Database, job: str | None, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _costs(
+    database: Database, job: str | None, jobs: pl.DataFrame, held_up: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Who is named (CULPRIT_SCHEMA) and what is spread over many ranks (SPREAD_SCHEMA)."""
     own = database.query("stragglers/own_times", job=job).join(jobs, on="job_id", how="semi")
     key = ["job_id", "attempt", "step", "rank", "role", "stage"]
     slow = slow_times(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()))
     ranks = database.query("stragglers/ranks", job=job).cast(pl.Schema(RANK_SCHEMA))
-    cost = charged(slow, ranks, database.query("stragglers/held_up", job=job).cast(pl.Schema(HELD_UP_SCHEMA)))
+    cost = charged(slow, ranks, held_up)
     named = culprits(cost, jobs)
     spread_out = spread(cost, named, jobs)
     excess = excess_by_operation(own, slow)

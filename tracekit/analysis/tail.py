@@ -14,6 +14,7 @@ from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.change import Change, found_change
 from tracekit.analysis.cohorts import Cohort
 from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comparison, Layout
+from tracekit.analysis.counters import counter_frame
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import Judgement, judge, judge_like
@@ -216,6 +217,7 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "rare_calls": rare_call_frame(comparison),
         "levels": split.level_frame(comparison),
         "differences": differences,
+        "counters": counter_frame(comparison),
         "attributes_set_aside": set_aside,
         "exemplars": comparison.rows("tail/exemplars", limit=EXEMPLAR_LIMIT),
     }

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from tracekit.analysis.answer import BaseAnswer, registered
+from tracekit.analysis.counters import COUNTER_SCHEMA
 from tracekit.analysis.differences import DIFFERENCE_SCHEMA
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.load import LOAD_SCHEMA
@@ -63,6 +64,7 @@ class TailAnswer(BaseAnswer):
     levels: with a baseline selection, the same split between the middles and between all units.
     differences: attribute values that are more frequent in the tail than in the baseline, beyond chance; of requests
         also the hosts that served them, by service (`host of SERVICE`).
+    counters: gauges of engines and gateways when units of the tail began, by stage and host (COUNTER_SCHEMA).
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
@@ -84,6 +86,7 @@ class TailAnswer(BaseAnswer):
         "rare_calls": RARE_CALL_SCHEMA,
         "levels": LEVEL_SCHEMA,
         "differences": DIFFERENCE_SCHEMA,
+        "counters": COUNTER_SCHEMA,
         "exemplars": EXEMPLAR_SCHEMA,
         "left_out": LEFT_OUT_SCHEMA,
     }
@@ -122,6 +125,7 @@ class TailAnswer(BaseAnswer):
     rare_calls: pl.DataFrame
     levels: pl.DataFrame
     differences: pl.DataFrame
+    counters: pl.DataFrame
     attributes_set_aside: list[str]
     exemplars: pl.DataFrame
     left_out: pl.DataFrame

@@ -36,6 +36,11 @@ COMMANDS = (
         "Where paid accelerator time went: the exact ledger of training jobs, by leaf, owner and cause.",
     ),
     DeferredCommand("ingest", "data", "Read OpenTelemetry files into the trace store."),
+    DeferredCommand(
+        "metrics",
+        "metrics",
+        "Counters, gauges and histograms over time, under one set of names whoever sent them; without METRIC a list.",
+    ),
     DeferredCommand("prune", "serve", "Take old data out of a trace store and make its file smaller."),
     DeferredCommand(
         "quality",

@@ -8,7 +8,8 @@ spelled a second time and that every code in SQL exists.
 
 from tracekit.schema.cohorts import BODY, DEFAULT_QUANTILES, MINIMUM_UNITS
 from tracekit.schema.exchange import exchanged, exchanged_name, exchanged_type
-from tracekit.schema.metrics import METRICS, Metric, MetricDefinition
+from tracekit.schema.goodput import BUCKETS
+from tracekit.schema.metrics import METRIC_GROUPS, METRICS, Metric, MetricDefinition
 from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
 from tracekit.schema.stages import (
     STAGES,
@@ -27,6 +28,7 @@ from tracekit.schema.verdicts import (
     FailuresVerdict,
     GoodputVerdict,
     HangVerdict,
+    MetricsVerdict,
     QualityVerdict,
     Severity,
     StragglersVerdict,
@@ -37,8 +39,10 @@ from tracekit.schema.verdicts import (
 __all__ = [
     "ANY_OUTCOME",
     "BODY",
+    "BUCKETS",
     "DEFAULT_QUANTILES",
     "METRICS",
+    "METRIC_GROUPS",
     "MINIMUM_UNITS",
     "OUTCOMES",
     "STAGES",
@@ -50,6 +54,7 @@ __all__ = [
     "JobStage",
     "Metric",
     "MetricDefinition",
+    "MetricsVerdict",
     "Outcome",
     "QualityVerdict",
     "ServingStage",

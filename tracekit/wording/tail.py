@@ -22,10 +22,12 @@ from tracekit.analysis import (
     words_for,
 )
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
+from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, difference_text, duration_text, moment_text
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NAMED_STAGES = 3
+_WITH_COUNTERS = ("excess_explained", "excess_spread", "stage_slower", "load_or_slowness", "too_few_blocks")
 _SHOWN_SHARE = 0.01
 _METRICS = {
     "ttft": "to the first token",
@@ -44,7 +46,13 @@ def tail_summary(answer: TailAnswer) -> str:
     if verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     changed = _change_sentence(answer)
-    sentences = [changed, _statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
+    sentences = [
+        changed,
+        _statement(answer),
+        _quantile_sentence(answer),
+        _conclusion(answer, verdict),
+        _counter_sentence(answer),
+    ]
     level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
     # A few units say less than the middle of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
@@ -75,6 +83,19 @@ def _words(stage: str, charged: pl.DataFrame) -> str:
         return stage
     rank = ranks["culprit_rank"][0]
     return stage if rank is None else f"{stage} on rank {rank}"
+
+
+def _counter_sentence(answer: TailAnswer) -> str:
+    """The counter that stood highest beside the stage with most of the excess; empty where none did."""
+    slower = answer.stages.filter(pl.col("excess_ns") > 0, pl.col("significant").fill_null(value=True))
+    if answer.verdict not in _WITH_COUNTERS or slower.is_empty():
+        return ""
+    beside = answer.counters.filter("is_higher", stage=slower.sort("excess_ns", descending=True)["stage"][0])
+    if beside.is_empty():
+        return ""
+    row = beside.row(0, named=True)
+    tail, rest = (quantity_text(row[name], row["unit"]) for name in ("tail_mean", "rest_mean"))
+    return f"When they began, {row['metric']} stood at {tail} on {row['host_name']}, for the others at {rest}."
 
 
 def _change_sentence(answer: TailAnswer) -> str:

@@ -9,7 +9,8 @@ from tracekit import queries
 from tracekit.stages.mapping import STEP_EXPORTERS, make_batch_spans, map_spans
 from tracekit.stages.units import StepTables, TraceTables
 
-_READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
+READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
+"""Temporary tables of a batch that mappings read, and the queries that make them."""
 
 
 def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
@@ -34,7 +35,7 @@ def select_shown_trace(cursor: duckdb.DuckDBPyConnection) -> bool:
 def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     """The batch that `select_batch` selected."""
     keys = make_batch_spans(cursor, "batch_spans")
-    for table, query in _READ_BY_MAPPINGS.items():
+    for table, query in READ_BY_MAPPINGS.items():
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + queries.text(query))
     return TraceTables(
         spans=_table(cursor, "units/batch_columns"),
