@@ -47,6 +47,12 @@ PAGES = [
         help="One trace as a waterfall, or all ranks of one training step side by side.",
     ),
     st.Page(
+        "app_pages/sql.py",
+        title="SQL",
+        icon=":material/database:",
+        help="Ask the store anything: its views, and statements that only look.",
+    ),
+    st.Page(
         "app_pages/metrics.py",
         title="Metrics",
         icon=":material/monitoring:",

@@ -15,7 +15,8 @@ with badge:
 has_requests = "request" in rows(file, "explore/unit_outcomes")["kind"].to_list()
 jobs = goodput_answer(file).training.jobs["job_id"].to_list()
 address = Address("goodput", ("slo", "where", "job", "price"))
-address.choice("job", jobs, missing="this store has no job of this name")
+address.choice("job", jobs, missing=f"there is no ledger of this job in this store; there are {len(jobs)} others")
+address.amount("price")
 address.stop_if_refused()
 if has_requests:
     request_goodput(file)

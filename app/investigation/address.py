@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from datetime import datetime
 
@@ -42,6 +43,11 @@ class Address:
         """A parameter must be a whole number from 0."""
         if key in self.asked and not (self.asked[key].isascii() and self.asked[key].isdigit()):
             self._refuse(key, "that is no whole number")
+
+    def amount(self, key: str) -> None:
+        """A parameter must be a number from 0."""
+        if key in self.asked and not re.fullmatch(r"\d{1,15}(\.\d{1,9})?", self.asked[key], re.ASCII):
+            self._refuse(key, "that is no number from 0")
 
     def moment(self, key: str) -> None:
         """A parameter must be a time."""

@@ -11,6 +11,7 @@ from investigation.address import Address
 from investigation.border import dataframe
 from investigation.page import answer_state
 from investigation.store import StoreFile, rows
+from tracekit.foreign import plain_frame
 from tracekit.wording import duration_text, interval_text, moment_text, share_text
 
 _HELP = (
@@ -67,7 +68,7 @@ def _changed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
         }
         for row in frame.iter_rows(named=True)
     ]
-    return pl.DataFrame(listed)
+    return plain_frame(pl.DataFrame(listed))
 
 
 def _ended(outcomes: pl.DataFrame) -> pl.DataFrame:

@@ -32,10 +32,9 @@ class MetricQuestion(NamedTuple):
     every_s: float
 
 
-def chosen_metric(listed: pl.DataFrame) -> MetricQuestion | None:
+def chosen_metric(listed: pl.DataFrame, address: Address) -> MetricQuestion | None:
     """The metric that is chosen, kept in the address; the first that stands beside a stage unless one is."""
     names = listed["metric"].unique().sort().to_list()
-    address = Address("metrics", ("metric", "by"))
     address.choice("metric", names, missing="this store has no metric of this name")
     address.choices("by", {*METRIC_GROUPS, *_GROUP_NAMES.values()}, missing=f"lines are by {', '.join(METRIC_GROUPS)}")
     beside = listed.filter(pl.col("stage").is_not_null())["metric"].to_list()

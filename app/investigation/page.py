@@ -76,13 +76,20 @@ def answer_state(answer: Any) -> bool:
     return answer.verdict not in ("refused", "no_units")
 
 
+def is_said_empty(file: StoreFile) -> bool:
+    """Say what to do next where the store has no spans; whether that is so."""
+    if rows(file, "explore/store_contents")["span_count"].item():
+        return False
+    st.info(
+        f"This store has no spans yet. Bring some in: {markdown_code(f'tracekit ingest PATH --db {file.path}')}.",
+        icon=":material/inbox:",
+    )
+    return True
+
+
 def stop_if_empty(file: StoreFile) -> None:
     """End the page with the next step where the store has no spans."""
-    if rows(file, "explore/store_contents")["span_count"].item() == 0:
-        st.info(
-            f"This store has no spans yet. Bring some in: {markdown_code(f'tracekit ingest PATH --db {file.path}')}.",
-            icon=":material/inbox:",
-        )
+    if is_said_empty(file):
         st.stop()
 
 

@@ -12,12 +12,17 @@ import tracekit as tk
 from investigation.address import Address
 from investigation.border import dataframe
 from investigation.store import StoreFile, rows
+from tracekit.schema import OUTCOMES
 from tracekit.wording import duration_text
 
 TAIL_PAGE = "app_pages/tail.py"
 TRACE_PAGE = "app_pages/trace.py"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _SLOWEST = 10
+SEARCHED = ("text", "outcome", "least_ms", "order")
+"""What the search for requests keeps in the address."""
+
+ORDERS = ("slowest", "latest")
 
 
 class StepPick(NamedTuple):
@@ -33,7 +38,10 @@ def pick(file: StoreFile) -> str | StepPick | None:
 
     Raises `UsageError` for what is no trace id.
     """
-    address = Address("trace", ("trace", "job", "attempt", "step"))
+    address = Address("trace", ("trace", "job", "attempt", "step", *SEARCHED))
+    address.choice("outcome", OUTCOMES, missing=f"requests end {', '.join(OUTCOMES)}")
+    address.amount("least_ms")
+    address.choice("order", ORDERS, missing=f"first come the {' or the '.join(ORDERS)}")
     jobs = rows(file, "explore/unit_populations")["job_id"].drop_nulls().unique().sort().to_list()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         trace_id = st.text_input("Trace id", key="trace", bind="query-params", width=340).strip().lower()

@@ -134,3 +134,10 @@ def metrics_answer(file: StoreFile, metric: str | None, *, by: tuple[str, ...], 
     """`tracekit.Store.metrics`."""
     with opened(file) as store:
         return store.metrics(metric, by=by, every_s=every_s)
+
+
+@st.cache_data(max_entries=8, show_spinner="Running the statement …")
+def sql_rows(file: StoreFile, statement: str) -> pl.DataFrame:
+    """`tracekit.Store.sql` of a statement that only looks."""
+    with opened(file) as store:
+        return store.sql(statement)

@@ -11,7 +11,16 @@ WITH
 names AS (
     SELECT
         name,
-        bool_or(status_code = 2 AND parent_span_id IS NOT NULL) AS has_failed_below,
+        bool_or(
+            parent_span_id IS NOT NULL AND (
+                status_code = 2
+                OR attributes['http.response.status_code']::VARCHAR >= '4'
+                OR attributes['http.status_code']::VARCHAR >= '4'
+                OR attributes['rpc.grpc.status_code']::VARCHAR != '0'
+                OR attributes['http.request.resend_count'] IS NOT NULL
+                OR attributes['http.resend_count'] IS NOT NULL
+            )
+        ) AS has_failed_below,
         bool_or(starts_with(scope_name, 'llm-d')) AS has_llm_d_scope,
         bool_or(starts_with(scope_name, 'vllm')) AS has_vllm_scope,
         bool_or(kind = 5 AND parent_span_id IS NOT NULL) AS has_consumer_below

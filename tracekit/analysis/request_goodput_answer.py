@@ -47,6 +47,8 @@ class RequestGoodput:
     over_time: requests, attainment and burn rate of the error budget in slices of time; burn rate 1 spends exactly
         the budget.
     classes: rows by class of the SLO. unclassed, not_model_calls: requests that no class takes, and that call no model.
+    left_out: requests that no answer counts with the others, by reason; seen_from: the layer that the others are seen
+        from, None where they call no model.
     unjudged: by term, served requests that it cannot be judged by.
     verdict, summary: the conclusion.
     """
@@ -70,6 +72,8 @@ class RequestGoodput:
     classes: pl.DataFrame
     unclassed: int
     not_model_calls: int
+    left_out: dict[str, int]
+    seen_from: str | None
     unjudged: dict[str, int]
     verdict: Verdict
 

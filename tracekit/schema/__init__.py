@@ -11,7 +11,9 @@ from tracekit.schema.exchange import exchanged, exchanged_name, exchanged_type
 from tracekit.schema.goodput import BUCKETS
 from tracekit.schema.metrics import METRIC_GROUPS, METRICS, Metric, MetricDefinition
 from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
+from tracekit.schema.plausible import FUTURE_TOLERANCE_NS, LONGEST_REQUEST_NS, PAST_TOLERANCE_NS
 from tracekit.schema.stages import (
+    BETWEEN_STEPS,
     STAGES,
     UNATTRIBUTED,
     JobStage,
@@ -38,13 +40,17 @@ from tracekit.schema.verdicts import (
 
 __all__ = [
     "ANY_OUTCOME",
+    "BETWEEN_STEPS",
     "BODY",
     "BUCKETS",
     "DEFAULT_QUANTILES",
+    "FUTURE_TOLERANCE_NS",
+    "LONGEST_REQUEST_NS",
     "METRICS",
     "METRIC_GROUPS",
     "MINIMUM_UNITS",
     "OUTCOMES",
+    "PAST_TOLERANCE_NS",
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",

@@ -37,10 +37,11 @@ no_units: nothing to compare. refused: the data are too damaged to bear an answe
 """
 
 StragglersVerdict = Literal[
-    "stragglers", "spread", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"
+    "stragglers", "slow_links", "spread", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"
 ]
 """What a stragglers answer concludes: ranks or whole pipeline stages are named, or why none is.
 
+slow_links: nobody's work is slow, but the transfer of collectives in some groups of ranks.
 spread: many ranks lose time in the same stage now and then, and none stands out.
 """
 
