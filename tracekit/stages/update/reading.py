@@ -41,6 +41,8 @@ def select_shown_trace(cursor: duckdb.DuckDBPyConnection) -> bool:
 def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     """The batch that `select_batch` selected."""
     keys = make_batch_spans(cursor, "batch_spans")
+    _tell_callers_apart(cursor)
+    _drop_copies(cursor)
     _hang_joined(cursor)
     for table, query in _READ_BY_MAPPINGS.items():
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + queries.text(query))
@@ -53,6 +55,42 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
         hosts=_table(cursor, "units/resource_hosts"),
         window_overrides=_table(cursor, "units/window_overrides"),
     )
+
+
+_NESTED_COPIES = 4
+"""Copies whose parents are copies are found a level a round."""
+
+
+def _tell_callers_apart(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let spans that share their id with their caller hang below it."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_shared AS " + queries.text("units/shared_span_ids"))
+    cursor.execute(
+        "UPDATE batch_rows SET span_id = batch_shared.span_id, parent_span_id = batch_shared.parent_span_id "
+        "FROM batch_shared WHERE batch_shared.span_row = batch_rows.span_row"
+    )
+
+
+def _drop_copies(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Leave one of the spans that were recorded twice, with what hangs below the others; `batch_copies` has those."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_copies (span_row BIGINT, trace_id UUID)")
+    for _ in range(_NESTED_COPIES):
+        cursor.execute("CREATE OR REPLACE TEMP TABLE copies AS " + queries.text("units/repeated_spans"))
+        if not cursor.execute("SELECT count(*) FROM copies").fetchall()[0][0]:
+            return
+        cursor.execute("INSERT INTO batch_copies SELECT span_row, trace_id FROM copies")
+        cursor.execute("DELETE FROM batch_rows WHERE span_row IN (SELECT span_row FROM copies)")
+        cursor.execute(
+            "UPDATE batch_rows SET parent_span_id = copies.kept_span_id FROM copies "
+            "WHERE copies.trace_no = batch_rows.trace_no AND copies.span_id = batch_rows.parent_span_id"
+        )
+
+
+def read_repeated_traces(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """Traces of requests of the batch with spans that were recorded more than once: `trace_id` as text."""
+    return cursor.sql(
+        "SELECT DISTINCT coalesce(joined_traces.request_trace_id, batch_copies.trace_id)::VARCHAR AS trace_id "
+        "FROM batch_copies LEFT JOIN joined_traces USING (trace_id) ORDER BY trace_id"
+    ).pl()
 
 
 def _hang_joined(cursor: duckdb.DuckDBPyConnection) -> None:
