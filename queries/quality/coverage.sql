@@ -1,11 +1,12 @@
 -- How many spans of a called service arrived for the calls that should have one, by caller, callee and host of the
 -- caller: what is lost without leaving an orphan behind.
 --
--- A call is a client or producer span. Its callee shows by a span below it from another sender, by a consumer below a
--- producer, by one that has its id (as in Zipkin), by one that an id of the request hangs there, or by a consumer that is linked to it. Calls are
--- counted by caller, name and target (address, first parts of the path, queue; numbers in them count as alike, so that
--- hosts of one service are one target); where none has a callee, it is a provider or a database that sends no spans,
--- and nothing is missing. Calls that say that they never reached anybody are not expected to have one.
+-- A call is a client or producer span. Its callee shows by a server's span below it from another sender, by any from
+-- another service, by a consumer below a producer, by a server's that has its id (as in Zipkin), by one that an id of
+-- the request hangs there, or by a consumer that is linked to it. Calls are counted by caller, name and target (address,
+-- first parts of the path, queue; numbers in them count as alike, so that hosts of one service are one target); where
+-- none has a callee, it is a provider or a database that sends no spans, and nothing is missing. Calls that say that
+-- they never reached anybody are not expected to have one.
 --
 -- Parameters:
 --   $every: looks at one trace of so many.
@@ -28,7 +29,13 @@ answers AS (
     SELECT calls.span_row, child.resource_id
     FROM calls
     INNER JOIN base.spans AS child ON child.trace_id = calls.trace_id AND child.parent_span_id = calls.span_id
-    WHERE child.resource_id != calls.resource_id OR (calls.kind = 4 AND child.kind = 5)
+    INNER JOIN base.resources AS sender ON sender.resource_id = child.resource_id
+    INNER JOIN base.resources AS caller ON caller.resource_id = calls.resource_id
+    WHERE (calls.kind = 4 AND child.kind = 5)
+        OR (
+            child.resource_id != calls.resource_id
+            AND (child.kind IN (2, 5) OR sender.service_name IS DISTINCT FROM caller.service_name)
+        )
     UNION ALL
     SELECT calls.span_row, child.resource_id
     FROM calls

@@ -57,6 +57,8 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     )
 
 
+_JOINED_COLUMNS = "span_row BIGINT, trace_id UUID, span_id UBIGINT, request_trace_id UUID, parent_span_id UBIGINT"
+
 _NESTED_COPIES = 4
 """Copies whose parents are copies are found a level a round."""
 
@@ -95,6 +97,9 @@ def read_repeated_traces(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
 
 def _hang_joined(cursor: duckdb.DuckDBPyConnection) -> None:
     """Let the topmost spans of traces that are part of a request hang in it, before anything is read from them."""
+    if not cursor.execute("SELECT 1 FROM joined_traces LIMIT 1").fetchall():
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE batch_joined ({_JOINED_COLUMNS})")
+        return
     statement = "CREATE OR REPLACE TEMP TABLE batch_joined AS " + queries.text("units/batch_joined")
     cursor.execute(statement, {"slack_ns": CLOCK_SLACK_NS})
     cursor.execute(
