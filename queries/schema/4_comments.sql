@@ -337,6 +337,35 @@ COMMENT ON COLUMN base.step_waits.culprit_rank IS 'rank that arrived last';
 COMMENT ON COLUMN base.step_waits.culprit_stage IS 'stage that rank was in meanwhile';
 COMMENT ON COLUMN base.step_waits.culprit_operation IS 'operation that rank was in meanwhile';
 COMMENT ON COLUMN base.step_waits.wait_ns IS 'waiting time, nanoseconds';
+COMMENT ON COLUMN base.step_waits.culprit_step
+    IS 'step of that rank that this was in or led into: the one that waited, or the one before; null stands for the one that waited';
+COMMENT ON COLUMN base.step_waits.basis
+    IS 'collective: in a collective of the step; before_step: in one between the steps; common_end: in a save that all ranks leave together, which rank 0 is assumed to write. Those of collective sum to step.straggler_wait of the unit';
+
+COMMENT ON TABLE base.step_lead_ins
+    IS 'what a rank did between its last step and this one, by stage; the parts sum to that time exactly';
+COMMENT ON COLUMN base.step_lead_ins.unit_id IS 'unit (base.units) that it leads into';
+COMMENT ON COLUMN base.step_lead_ins.stage IS 'stage that the time belongs to, unattributed included';
+COMMENT ON COLUMN base.step_lead_ins.operation IS 'span that the time belongs to, or between steps';
+COMMENT ON COLUMN base.step_lead_ins.self_ns IS 'exclusive time, nanoseconds';
+
+COMMENT ON TABLE base.step_collectives
+    IS 'what a rank spent in the collectives of each group in a step, by their name';
+COMMENT ON COLUMN base.step_collectives.unit_id IS 'unit (base.units) that took part';
+COMMENT ON COLUMN base.step_collectives.collective_group IS 'group of ranks, empty where not told';
+COMMENT ON COLUMN base.step_collectives.collective_name IS 'kind of collective, empty where not told';
+COMMENT ON COLUMN base.step_collectives.member_count IS 'ranks that took part';
+COMMENT ON COLUMN base.step_collectives.instance_count
+    IS 'collectives whose waiting and transfer can be told apart; all sums are over these';
+COMMENT ON COLUMN base.step_collectives.unsplit_count IS 'collectives where they cannot';
+COMMENT ON COLUMN base.step_collectives.bytes IS 'bytes that the rank told, null where one does not tell';
+COMMENT ON COLUMN base.step_collectives.wait_ns
+    IS 'from the start of the rank to that of the last one, nanoseconds, hidden time included';
+COMMENT ON COLUMN base.step_collectives.transfer_ns
+    IS 'from the start of the last rank to the end on this one, nanoseconds, hidden time included';
+COMMENT ON COLUMN base.step_collectives.shortest_ns
+    IS 'from the start of the last rank to the end on the rank that left first, nanoseconds';
+COMMENT ON COLUMN base.step_collectives.exposed_ns IS 'transfer that no compute or copy hid, nanoseconds';
 
 COMMENT ON TABLE base.built_through IS 'how far units are up to date: one row';
 COMMENT ON COLUMN base.built_through.ingest_id
@@ -585,6 +614,18 @@ COMMENT ON COLUMN training_steps.start_ns IS 'start of the rank''s part, nanosec
 COMMENT ON COLUMN training_steps.end_ns IS 'its end, nanoseconds since the epoch';
 COMMENT ON COLUMN training_steps.is_warm_up IS 'whether it is the first step of its attempt, which warms up';
 COMMENT ON COLUMN training_steps.is_ok IS 'whether the step ended well on every rank; others are cut short';
+
+COMMENT ON VIEW step_times
+    IS 'Ranks'' parts of training steps with how long they took, what led into them, and how long they waited.';
+COMMENT ON COLUMN step_times.unit_id IS 'unit (base.units)';
+COMMENT ON COLUMN step_times.job_id IS 'training job; empty where it did not say';
+COMMENT ON COLUMN step_times.attempt IS 'attempt of the job; -1 where it did not say';
+COMMENT ON COLUMN step_times.step IS 'number of the step';
+COMMENT ON COLUMN step_times.rank IS 'rank in the job';
+COMMENT ON COLUMN step_times.step_ns IS 'duration of the rank''s part, nanoseconds';
+COMMENT ON COLUMN step_times.lead_in_ns
+    IS 'time since the rank''s last step, less the work in it of the rank that had least, nanoseconds';
+COMMENT ON COLUMN step_times.waited_ns IS 'waiting for other ranks, in the step and before it, nanoseconds';
 
 COMMENT ON VIEW looked_at_steps
     IS 'Ranks'' parts of the training steps that answers look at: not the first of an attempt, and ended well on every rank.';

@@ -1,7 +1,11 @@
 -- Units that a tail question is about, each with the duration that the question explains and its class.
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
--- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
+-- in the same powers of two (only counts that the metric can depend on). Steps are classed by job. Where no span of a
+-- request is known as the call of a model, the attributes of its root say which model and how many tokens.
+-- The first step of an attempt, which compiles and warms up, is left out where the attempt has enough others and the
+-- side has, too.
+--
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
 -- `value_ns`, the metric; and unit_populations, made by `population/left_out.sql`.
 --
@@ -21,9 +25,54 @@
 --   input_tokens: number of prompt tokens.
 --   output_tokens: number of generated tokens.
 --   left_out: why the unit does not enter, NULL where it does.
+WITH
+first_steps AS (
+    SELECT
+        job_id,
+        attempt,
+        min(step) AS first_step
+    FROM base.units
+    WHERE kind = 'step' AND $unit_kind = 'step'
+    GROUP BY job_id, attempt
+    -- A few steps cannot spare one.
+    HAVING count(DISTINCT step) > 8
+),
+warm_up AS (
+    SELECT units.unit_id
+    FROM base.units
+    INNER JOIN first_steps
+        ON first_steps.job_id IS NOT DISTINCT FROM units.job_id
+        AND first_steps.attempt IS NOT DISTINCT FROM units.attempt
+        AND first_steps.first_step = units.step
+    WHERE units.kind = 'step'
+),
+measured AS (
+    SELECT
+        * REPLACE (
+            CASE
+                WHEN model IS NULL AND kind = 'request'
+                    THEN coalesce(attributes['gen_ai.request.model'], attributes['gen_ai.response.model'])::VARCHAR
+                ELSE model
+            END AS model,
+            CASE
+                WHEN input_tokens IS NULL AND kind = 'request'
+                    THEN try_cast(attributes['gen_ai.usage.input_tokens'] AS BIGINT)
+                ELSE input_tokens
+            END AS input_tokens,
+            CASE
+                WHEN output_tokens IS NULL AND kind = 'request'
+                    THEN try_cast(attributes['gen_ai.usage.output_tokens'] AS BIGINT)
+                ELSE output_tokens
+            END AS output_tokens
+        ),
+        unit_id IN (FROM warm_up) AS warms_up,
+        bool_or(unit_id NOT IN (FROM warm_up)) OVER (PARTITION BY side) AS has_other_steps
+    FROM tail_selection
+    WHERE kind = $unit_kind
+)
 SELECT
-    tail_selection.side,
-    tail_selection.unit_id,
+    measured.side,
+    measured.unit_id,
     start_ns,
     value_ns,
     CASE kind
@@ -42,10 +91,10 @@ SELECT
     output_tokens,
     CASE
         WHEN unit_populations.reason IS NOT NULL THEN unit_populations.reason
+        WHEN warms_up AND has_other_steps THEN 'first step of an attempt'
         WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
         WHEN value_ns IS NULL THEN 'no ' || $metric
         WHEN value_ns < 0 THEN 'negative ' || $metric
     END AS left_out
-FROM tail_selection
+FROM measured
 LEFT JOIN unit_populations USING (side, unit_id)
-WHERE tail_selection.kind = $unit_kind

@@ -33,7 +33,7 @@ SELECT
     new_units.outside_count,
     new_units.outside_ns,
     new_units.post_root_ns,
-    0 AS shift_ns,
+    new_units.shift_ns,
     new_units.conflict_count,
     new_units.flags,
     'rank' AS seen_from

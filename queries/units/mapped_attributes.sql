@@ -85,6 +85,7 @@ FROM (
         ('thread_label'),
         ('time_per_token'),
         ('tracekit.async'),
+        ('tracekit.collective.bytes'),
         ('tracekit.collective.group'),
         ('tracekit.collective.name'),
         ('tracekit.collective.seq'),

@@ -10,13 +10,8 @@ import polars as pl
 from tracekit.analysis.answer import plain
 from tracekit.analysis.slo import SloSet
 from tracekit.analysis.worded import in_words
+from tracekit.schema import BUCKETS as BUCKETS
 from tracekit.schema import exchanged
-
-BUCKETS = (
-    "rejected", "shed", "invalid", "failed", "timed_out", "aborted_before", "aborted_after",
-    "late_ttft", "late_tpot", "late_e2e", "unknown",
-)  # fmt: skip
-"""Why a request was not good; each request has one bucket or is good."""
 
 LATE = ("late_ttft", "late_tpot", "late_e2e")
 

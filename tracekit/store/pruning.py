@@ -27,6 +27,8 @@ _DOOMED = {
     "joined_spans": "(trace_id, span_id) IN (FROM doomed_spans)",
     "unit_stages": "unit_id IN (FROM doomed_units)",
     "step_waits": "unit_id IN (FROM doomed_units)",
+    "step_lead_ins": "unit_id IN (FROM doomed_units)",
+    "step_collectives": "unit_id IN (FROM doomed_units)",
     "units": "unit_id IN (FROM doomed_units)",
     "ingest_rejects": "ingest_id IN (SELECT ingest_id FROM base.ingests WHERE received_ns < $before_ns)",
     # The newest stays: the next one must not get its number.

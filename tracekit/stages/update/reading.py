@@ -11,7 +11,8 @@ from tracekit.stages.mapping import STEP_EXPORTERS, make_batch_spans, map_spans
 from tracekit.stages.units import StepTables, TraceTables
 from tracekit.stages.update.selection import CLOCK_SLACK_NS
 
-_READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
+READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
+"""Temporary tables of a batch that mappings read, and the queries that make them."""
 
 
 def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
@@ -44,7 +45,7 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     _tell_callers_apart(cursor)
     _drop_copies(cursor)
     _hang_joined(cursor)
-    for table, query in _READ_BY_MAPPINGS.items():
+    for table, query in READ_BY_MAPPINGS.items():
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + queries.text(query))
     return TraceTables(
         spans=_table(cursor, "units/batch_columns"),

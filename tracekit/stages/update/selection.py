@@ -90,6 +90,7 @@ def _plan(cursor: duckdb.DuckDBPyConnection, batch_spans: int) -> None:
     make(cursor, "request_batches", batch_spans=batch_spans)
     make(cursor, "training_spans")
     make(cursor, "step_members")
+    make(cursor, "numbered_steps")
     make(cursor, "dirty_steps", batch_spans=batch_spans)
 
 

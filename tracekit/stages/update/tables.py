@@ -71,7 +71,9 @@ def add_steps(
     where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}
     insert(cursor, "add_steps", {"new_units": frames.units, "dirty_steps": dirty_steps}, where)
     insert(cursor, "add_unit_stages", {"new_stages": frames.stages}, {"first_unit_id": first_unit_id})
-    insert(cursor, "add_step_waits", {"new_waits": frames.waits}, {"first_unit_id": first_unit_id})
+    parts = {"waits": frames.waits, "lead_ins": frames.lead_ins, "collectives": frames.collectives}
+    for part, rows in parts.items():
+        insert(cursor, f"add_step_{part}", {f"new_{part}": rows}, {"first_unit_id": first_unit_id})
     return frames.units.height
 
 
@@ -80,7 +82,7 @@ def delete_units(cursor: duckdb.DuckDBPyConnection, units: pl.DataFrame) -> None
     if units.is_empty():
         return
     cursor.register("gone_units", units)
-    for table in ("units", "unit_stages", "step_waits"):
+    for table in ("units", "unit_stages", "step_waits", "step_lead_ins", "step_collectives"):
         cursor.execute(f"DELETE FROM base.{table} WHERE unit_id IN (SELECT unit_id FROM gone_units)")
     cursor.unregister("gone_units")
 
