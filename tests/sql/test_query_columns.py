@@ -34,12 +34,12 @@ SELECT = duckdb.StatementType.SELECT
 SELECTING = [name for name in NAMES if duckdb.extract_statements(queries.text(name))[0].type == SELECT]
 WRITING = [name for name in NAMES if name not in SELECTING]
 
-AS = {"units/step_batch_spans": "units/batch_spans", "units/one_trace": "units/dirty_traces"}
+AS = {"units/step_batch_spans": "units/batch_spans"}
 """Statements that take the place of another, whose header names the columns."""
 VALUES: dict[str, object] = {
     "trace_id": f"{1:032x}", "span_id": f"{1:016x}", "kind": "request", "attribute": "tenant", "job_id": "j",
     "unit_ids": [1], "windows": ["ttft"], "keys": ["module"], "wanted": ["module"], "job": None, "share": 0.5,
-    "metric": "kv_cache.usage", "by": ["host_name"],
+    "metric": "kv_cache.usage", "by": ["host_name"], "text": "x",
 }  # fmt: skip
 """Of parameters that are no numbers."""
 

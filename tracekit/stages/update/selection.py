@@ -76,7 +76,7 @@ def _define_request_ids(cursor: duckdb.DuckDBPyConnection) -> None:
     """
     keys = [key for (key,) in cursor.execute(queries.text("units/request_id_keys")).fetchall()]
     cursor.execute("SET VARIABLE request_id_keys = $keys", {"keys": keys})
-    cursor.execute("CREATE OR REPLACE TEMP MACRO plain_request_id(said) AS " + queries.text("units/plain_request_id"))
+    cursor.execute(queries.text("units/plain_request_id"))
     said = ", ".join(f"plain_request_id(attributes['{key}']::VARCHAR)" for key in keys) or "NULL::VARCHAR"
     known = f"list_distinct(list_filter([{said}], lambda one: one IS NOT NULL))"
     cursor.execute(f"CREATE OR REPLACE TEMP MACRO said_request_ids(attributes) AS {known}")
