@@ -146,4 +146,4 @@ def test_every_look_statement_runs(database: Database) -> None:
 def test_the_dictionary_is_json(database: Database) -> None:
     """Scripts rely on the verdict, its reasons and the checks."""
     answer = json.loads(json.dumps(quality(database).as_dict()))
-    assert {"verdict", "reasons", "summary", "checks"} == answer.keys()
+    assert {"verdict", "reasons", "summary", "checks", "coverage"} == answer.keys()
