@@ -3,11 +3,9 @@
 import streamlit as st
 from investigation.address import Address
 from investigation.failures import job_incidents, request_incidents
-from investigation.page import page_header, quality_badge, stop_if_empty
+from investigation.page import page_header, paragraph, quality_badge, stop_if_empty
 from investigation.question import condition_input
 from investigation.store import failures_answer, store_file
-
-from tracekit.foreign import markdown
 
 file = store_file()
 badge = page_header("Failures", purpose="What failed first, and what only followed it.")
@@ -19,7 +17,7 @@ answer = failures_answer(file, where=where)
 with badge:
     quality_badge(answer.evidence)
 
-st.markdown(markdown(answer.summary))
+st.markdown(paragraph(answer.summary))
 if answer.training.failed:
     job_incidents(answer.training)
 if answer.serving is not None:

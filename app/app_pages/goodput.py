@@ -13,12 +13,14 @@ with badge:
     quality_badge(quality_answer(file))
 
 has_requests = "request" in rows(file, "explore/unit_outcomes")["kind"].to_list()
-has_jobs = not goodput_answer(file).training.jobs.is_empty()
+jobs = goodput_answer(file).training.jobs["job_id"].to_list()
 address = Address("goodput", ("slo", "where", "job", "price"))
+address.choice("job", jobs, missing=f"there is no ledger of this job in this store; there are {len(jobs)} others")
+address.amount("price")
+address.stop_if_refused()
 if has_requests:
     request_goodput(file)
-if has_jobs:
-    job_ledger(file, address)
-address.stop_if_refused()
-if not has_requests and not has_jobs:
+if jobs:
+    job_ledger(file)
+if not has_requests and not jobs:
     st.info("This store has neither requests nor training jobs, so there is no goodput to tell.")

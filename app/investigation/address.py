@@ -32,6 +32,13 @@ class Address:
         if key in self.asked and self.asked[key] not in options:
             self._refuse(key, missing)
 
+    def choices(self, key: str, options: Collection[str], *, missing: str) -> None:
+        """Each of several values of a parameter must be one of some options."""
+        for value in st.query_params.get_all(key):
+            if value not in options:
+                self.asked[key] = value
+                self._refuse(key, missing)
+
     def number(self, key: str) -> None:
         """A parameter must be a whole number from 0."""
         if key in self.asked and not (self.asked[key].isascii() and self.asked[key].isdigit()):

@@ -7,6 +7,8 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.address import Address
+from investigation.border import dataframe
 from investigation.page import answer_state
 from investigation.store import StoreFile, rows
 from tracekit.foreign import plain_frame
@@ -20,6 +22,7 @@ _HELP = (
 
 def sides(file: StoreFile) -> tuple[str, str, str | None] | None:
     """What to compare, as the address has it; None until both sides are given."""
+    Address("compare", ("before", "after", "slo")).stop_if_refused()
     contents = rows(file, "explore/store_contents").row(0, named=True)
     first, last = contents["first_ns"], contents["last_ns"]
     st.caption(f"Times in this store: {moment_text(first)} to {moment_text(last)}.")
@@ -43,14 +46,14 @@ def changes(answer: Any) -> None:
     metrics, stages, outcomes = answer.metrics, answer.stages, answer.outcomes
     if not metrics.is_empty():
         st.markdown("**Metrics at the same mix**")
-        st.dataframe(_changed(metrics, "metric"), hide_index=True, placeholder="–", alt="Change of each metric")
+        dataframe(_changed(metrics, "metric"), hide_index=True, placeholder="–", alt="Change of each metric")
     if not stages.is_empty():
         st.markdown("**Stages**")
         moved = stages.filter(pl.col("excess_ns") != 0).sort(pl.col("excess_ns").abs(), descending=True)
-        st.dataframe(_changed(moved, "metric", "stage"), hide_index=True, placeholder="–", alt="Change of each stage")
+        dataframe(_changed(moved, "metric", "stage"), hide_index=True, placeholder="–", alt="Change of each stage")
     if not outcomes.is_empty():
         st.markdown("**How requests ended**")
-        st.dataframe(_ended(outcomes), hide_index=True, placeholder="–", alt="Change of how requests ended")
+        dataframe(_ended(outcomes), hide_index=True, placeholder="–", alt="Change of how requests ended")
 
 
 def _changed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:

@@ -7,11 +7,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE, StepPick, address
 from investigation.split import culprit
 from investigation.store import StoreFile
 from investigation.timelines import step_section, trace_section
-from tracekit.foreign import markdown_code, plain_frame
+from tracekit.foreign import markdown, markdown_code
 from tracekit.wording import METRIC_NAMES, duration_text
 
 
@@ -37,9 +38,9 @@ def proof_section(file: StoreFile, answer: Any) -> None:
         return
     exemplars = answer.exemplars.filter(pl.col("stage") == stage)
     if exemplars.is_empty():
-        st.caption(f"None of the slow ones spent time in {stage}.")
+        st.caption(f"None of the slow ones spent time in {markdown(stage)}.")
         return
-    st.caption(f"The slow ones with the most time in {stage}. Choose one to see it below.")
+    st.caption(f"The slow ones with the most time in {markdown(stage)}. Choose one to see it below.")
     chosen = _exemplar_table(exemplars, metric=answer.metric, stage=stage)
     st.page_link(TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=address(chosen))
     if answer.unit == "step":
@@ -51,12 +52,12 @@ def proof_section(file: StoreFile, answer: Any) -> None:
 def _exemplar_table(exemplars: pl.DataFrame, *, metric: str, stage: str) -> dict[str, Any]:
     """The units as a table; returns the row that is chosen (the first one until another is)."""
     durations = {"value_ns": METRIC_NAMES[metric], "self_ns": f"in {stage}"}
-    shown = plain_frame(exemplars).with_columns(
+    shown = exemplars.with_columns(
         pl.col(name).map_elements(duration_text, return_dtype=pl.String).alias(label)
         for name, label in durations.items()
     )
     identity = ["job_id", "attempt", "step", "rank"] if metric == "step" else ["trace_id", "service_name", "name"]
-    event = st.dataframe(
+    event = dataframe(
         shown,
         column_order=[*identity, *durations.values()],
         column_config={"trace_id": "trace", "service_name": "service", "job_id": "job"},

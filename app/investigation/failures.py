@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE
-from tracekit.foreign import plain_frame
 from tracekit.wording import counted, duration_text, first_cause_text, hours_text, moment_text
 
 
@@ -23,7 +23,7 @@ def job_incidents(training: Any) -> None:
         return
     row = incidents.row(chosen, named=True)
     mine = (pl.col("job_id") == row["job_id"]) & (pl.col("attempt") == row["attempt"])
-    st.dataframe(training.roles.filter(mine), hide_index=True, alt="How many processes had which part in the failure")
+    dataframe(training.roles.filter(mine), hide_index=True, alt="How many processes had which part in the failure")
     _trace_link(row["trace_id"], row["source"])
 
 
@@ -59,7 +59,7 @@ def request_incidents(serving: Any) -> None:
     _incident_table(serving, serving.refusals, key="refusals", title="What was refused")
     if not serving.recovered.is_empty():
         st.markdown("**What failed and was made good**")
-        st.dataframe(plain_frame(serving.recovered), hide_index=True, alt="Served requests in which something failed")
+        dataframe(serving.recovered, hide_index=True, alt="Requests in which something failed that were served")
 
 
 def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: str) -> None:
@@ -73,9 +73,7 @@ def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: s
         return
     row = incidents.row(chosen, named=True)
     evidence = serving.evidence.filter(incident=row["incident"]).drop("incident")
-    st.dataframe(
-        plain_frame(evidence), hide_index=True, alt="Evidence: spans, exceptions and log records of its first request"
-    )
+    dataframe(evidence, hide_index=True, alt="Evidence: spans, exceptions and log records of its first request")
     _trace_link(row["trace_id"], counted(row["failed_count"], "request"))
 
 
@@ -98,14 +96,8 @@ def _request_incident(row: dict[str, Any]) -> dict[str, Any]:
 
 def _table(shown: pl.DataFrame, *, key: str, alt: str) -> int | None:
     """The number of the row that is chosen, None for none."""
-    event = st.dataframe(
-        plain_frame(shown),
-        hide_index=True,
-        key=key,
-        on_select="rerun",
-        selection_mode="single-row",
-        placeholder="–",
-        alt=alt,
+    event = dataframe(
+        shown, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", placeholder="–", alt=alt
     )
     return event.selection.rows[0] if event.selection.rows else None
 

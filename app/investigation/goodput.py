@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from investigation.address import Address
+from investigation.border import dataframe
 from investigation.question import condition_input
 from investigation.store import StoreFile, goodput_answer, request_goodput_answer
 from tracekit import charts
-from tracekit.foreign import markdown, plain_frame
+from tracekit.foreign import markdown
 from tracekit.schema import BUCKETS
 from tracekit.wording import duration_text, hours_text, share_text
 
@@ -62,35 +62,28 @@ def _lost_by_stage(answer: Any) -> None:
         charts.parts_of_whole(parts, title="late requests"), alt="Late requests by the stage that made them so"
     )
     with st.expander("All figures, and what would have been without each stage's excess", icon=":material/table_rows:"):
-        st.dataframe(
-            plain_frame(lost), hide_index=True, alt="Late requests by stage and limit, with the counterfactual"
-        )
+        dataframe(lost, hide_index=True, alt="Late requests by stage and limit, with the counterfactual")
 
 
 def _by_dimension(answer: Any) -> None:
     if not answer.by.is_empty():
         st.markdown("**By model, tenant, host, version and priority**")
-        st.dataframe(
-            plain_frame(answer.by), hide_index=True, placeholder="–", alt="Goodput by attribute of the requests"
-        )
+        dataframe(answer.by, hide_index=True, placeholder="–", alt="Goodput by attribute of the requests")
     if not answer.over_time.is_empty():
         with st.expander("Over time, with the burn of the error budget", icon=":material/schedule:"):
-            st.dataframe(answer.over_time, hide_index=True, placeholder="–", alt="Goodput in slices of time")
+            dataframe(answer.over_time, hide_index=True, placeholder="–", alt="Goodput in slices of time")
 
 
-def job_ledger(file: StoreFile, address: Address) -> None:
+def job_ledger(file: StoreFile) -> None:
     """The exact ledger of each job: what trained, and every other leaf with its owner and cause."""
     st.subheader("Paid accelerator time of training jobs", anchor=False)
     jobs = goodput_answer(file).training.jobs["job_id"].to_list()
-    address.choice("job", jobs, missing=f"there is no ledger of this job in this store; there are {len(jobs)} others")
-    address.amount("price")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         job = st.selectbox("Job", jobs, key="job", bind="query-params", width=240)
         price = st.number_input(
             "Price of an accelerator-hour", min_value=0.0, value=None, key="price", bind="query-params", width=240,
             help="Costs are shown where a price is given, in its currency.",
         )  # fmt: skip
-    address.stop_if_refused()
     answer = goodput_answer(file, job=job, price=price)
     st.markdown(markdown(answer.training.summary))
     for row in answer.training.jobs.iter_rows(named=True):
@@ -141,7 +134,7 @@ def _tables(training: Any) -> None:
         frame = getattr(training, name)
         if not frame.is_empty():
             st.markdown(f"**{title}**")
-            st.dataframe(_readable(frame), hide_index=True, placeholder="–", alt=title)
+            dataframe(_readable(frame), hide_index=True, placeholder="–", alt=title)
     for text in training.notes["text"]:
         st.caption(markdown(text))
 
@@ -159,4 +152,4 @@ def _readable(frame: pl.DataFrame) -> pl.DataFrame:
             column = pl.Series(name, [share_text(share) for share in column])
         if name != "job_id" and column.null_count() < len(column):
             texts.append(column.rename("accelerator time") if name == "ns" else column)
-    return plain_frame(pl.DataFrame(texts))
+    return pl.DataFrame(texts)

@@ -8,8 +8,9 @@ import polars as pl
 import streamlit as st
 
 from investigation.address import Address
+from investigation.border import dataframe
 from tracekit import charts
-from tracekit.foreign import markdown, plain_frame
+from tracekit.foreign import markdown
 from tracekit.schema import METRIC_GROUPS
 from tracekit.wording import moment_text, quantity_text
 
@@ -34,8 +35,9 @@ class MetricQuestion(NamedTuple):
 def chosen_metric(listed: pl.DataFrame, address: Address) -> MetricQuestion | None:
     """The metric that is chosen, kept in the address; the first that stands beside a stage unless one is."""
     names = listed["metric"].unique().sort().to_list()
+    address.choice("metric", names, missing="this store has no metric of this name")
+    address.choices("by", {*METRIC_GROUPS, *_GROUP_NAMES.values()}, missing=f"lines are by {', '.join(METRIC_GROUPS)}")
     beside = listed.filter(pl.col("stage").is_not_null())["metric"].to_list()
-    address.choice("metric", names, missing="no such metric was sent")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         metric = st.selectbox(
             "Metric",
@@ -73,7 +75,7 @@ def course(answer: Any) -> None:
     if kind == "histogram" and measure != "rate_per_s":
         st.caption("Quantiles are estimates from buckets; the true value lies in the band around the line.")
     with st.expander("All figures", icon=":material/table_rows:"):
-        st.dataframe(plain_frame(answer.shown), hide_index=True, placeholder="–", alt=f"All figures of {answer.metric}")
+        dataframe(answer.shown, hide_index=True, placeholder="–", alt=f"All figures of {answer.metric}")
 
 
 def _lines(values: pl.DataFrame, measure: str, unit: str | None) -> pl.DataFrame:
@@ -91,8 +93,8 @@ def catalogue(listed: Any) -> None:
     """Everything that was sent, with the stage that it stands beside."""
     st.subheader("What was sent", anchor=False)
     until = pl.col("last_ns").map_elements(moment_text, return_dtype=pl.String).alias("until (UTC)")
-    st.dataframe(
-        plain_frame(listed.catalogue.with_columns(until)),
+    dataframe(
+        listed.catalogue.with_columns(until),
         column_order=[
             "metric", "sender_name", "unit", "kind", "stage", "service_name", "host_count", "series_count",
             "point_count", "until (UTC)",

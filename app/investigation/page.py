@@ -64,10 +64,15 @@ def quality_badge(quality: Any) -> None:
         st.markdown("\n".join(f"- {markdown(reason)}" for reason in reasons))
 
 
+def paragraph(text: str) -> str:
+    """A text of some lines as Markdown that shows just this text, line under line."""
+    return "  \n".join(markdown(line) for line in text.splitlines())
+
+
 def answer_state(answer: Any) -> bool:
     """What an answer says, in the tone of its verdict; whether there is anything to draw."""
     label, colour = _ANSWER_VERDICTS.get(answer.verdict, (answer.verdict, "gray"))
-    st.markdown(f":{colour}-badge[{label}] {markdown(answer.summary)}")
+    st.markdown(f":{colour}-badge[{label}] {paragraph(answer.summary)}")
     return answer.verdict not in ("refused", "no_units")
 
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 import tracekit as tk
 from investigation.address import Address
+from investigation.border import dataframe
 from investigation.store import StoreFile, rows
-from tracekit.foreign import plain_frame
 from tracekit.schema import OUTCOMES
 from tracekit.wording import duration_text
 
@@ -62,10 +62,8 @@ def slowest_table(file: StoreFile, kind: str) -> None:
         st.caption("None in this store.")
         return
     identity = ["job_id", "attempt", "step", "rank"] if kind == "step" else ["trace_id", "service_name", "name"]
-    event = st.dataframe(
-        plain_frame(units).with_columns(
-            pl.col("e2e_ns").map_elements(duration_text, return_dtype=pl.String).alias("duration")
-        ),
+    event = dataframe(
+        units.with_columns(pl.col("e2e_ns").map_elements(duration_text, return_dtype=pl.String).alias("duration")),
         column_order=[*identity, "outcome", "duration"],
         column_config={"trace_id": "trace", "service_name": "service", "job_id": "job"},
         hide_index=True,

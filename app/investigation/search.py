@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.pick import ORDERS, TRACE_PAGE
 from investigation.store import StoreFile, rows
-from tracekit.foreign import plain_frame
 from tracekit.schema import OUTCOMES
 from tracekit.wording import counted, duration_text, moment_text
 
@@ -49,8 +49,8 @@ def _found_table(found: pl.DataFrame) -> None:
     total = found["found_count"][0]
     more = f"; the first {found.height} are shown" if total > found.height else ""
     st.caption(f"{counted(total, 'request')}{more}. Choose one to open its trace.")
-    event = st.dataframe(
-        plain_frame(_readable(found)), hide_index=True, key="found", on_select="rerun", selection_mode="single-row",
+    event = dataframe(
+        _readable(found), hide_index=True, key="found", on_select="rerun", selection_mode="single-row",
         placeholder="–", alt="Requests that the search finds",
     )  # fmt: skip
     if event.selection.rows:

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.store import StoreFile, rows
-from tracekit.foreign import markdown, named, plain_frame
+from tracekit.foreign import markdown, named
 from tracekit.wording import duration_text, exact_text, moment_text
 
 
@@ -54,8 +55,8 @@ def _attribute_table(title: str, attributes: str | None) -> None:
         st.caption(f"{title}: none")
         return
     shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in sorted(values.items())}
-    st.dataframe(
-        plain_frame(pl.DataFrame({title: list(shown), "value": list(shown.values())})),
+    dataframe(
+        pl.DataFrame({title: list(shown), "value": list(shown.values())}),
         hide_index=True,
         alt=f"{title} of the span",
     )
@@ -65,8 +66,8 @@ def _event_table(events: pl.DataFrame, start_ns: int) -> None:
     if events.is_empty():
         return
     after = (pl.col("time_ns") - start_ns).map_elements(exact_text, return_dtype=pl.String)
-    st.dataframe(
-        plain_frame(events).select(pl.col("name").alias("Event"), after.alias("after"), "attributes"),
+    dataframe(
+        events.select(pl.col("name").alias("Event"), after.alias("after"), "attributes"),
         hide_index=True,
         alt="Events of the span",
     )

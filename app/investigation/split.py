@@ -7,11 +7,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.question import TailQuestion
 from investigation.selection import cohorts, measured_units, stages_over_time
 from investigation.store import StoreFile
 from tracekit import charts
-from tracekit.foreign import markdown, plain_frame
+from tracekit.foreign import markdown
 from tracekit.schema import UNATTRIBUTED, StepStage
 from tracekit.wording import METRIC_NAMES, count_text, duration_text, exact_text
 
@@ -95,7 +96,7 @@ def culprit(stages: pl.DataFrame, *, verdict: str) -> str | None:
 
 def stage_table(stages: pl.DataFrame) -> None:
     """Every figure of the split, exact, in nanoseconds."""
-    st.dataframe(
+    dataframe(
         stages,
         placeholder="–",
         column_config={
@@ -121,7 +122,7 @@ def work_text(stages: pl.DataFrame) -> str:
 def class_table(classes: pl.DataFrame) -> None:
     """The split by classes of units that should take the same time; the parts sum to the excess."""
     text = {"return_dtype": pl.String}
-    st.dataframe(
+    dataframe(
         classes.with_columns(
             pl.col("mix_ns", "rate_ns").map_elements(lambda value: duration_text(value, signed=True), **text)
         ),
@@ -186,8 +187,8 @@ def differences(answer: Any) -> None:
     shares = {name: st.column_config.NumberColumn(label, format="percent") for name, label in _SHARES.items()}
     chances = {name: st.column_config.NumberColumn(label, format="%.3g") for name, label in _DIFFERENCE_CHANCE.items()}
     times = st.column_config.NumberColumn("times as frequent", format="%.2f")
-    st.dataframe(
-        plain_frame(answer.differences),
+    dataframe(
+        answer.differences,
         column_order=["dimension", "value", *_SHARES, "ratio", *judged],
         column_config={"dimension": "attribute", "ratio": times, **shares, **chances},
         hide_index=True,

@@ -8,8 +8,8 @@ import polars as pl
 import streamlit as st
 
 from investigation.address import Address
+from investigation.border import dataframe
 from investigation.store import StoreFile, rows
-from tracekit.foreign import plain_frame
 from tracekit.wording import counted
 
 FIRST = "FROM units SELECT service_name, outcome, count(*) AS requests, avg(e2e_ns) AS mean_ns GROUP BY ALL"
@@ -34,7 +34,7 @@ def schema_browser(file: StoreFile, address: Address) -> None:
     if name is None:
         return
     st.caption(views.row(by_predicate=pl.col("view_name") == name, named=True)["comment"])
-    st.dataframe(
+    dataframe(
         rows(file, "explore/view_columns").filter(view_name=name).drop("view_name"),
         hide_index=True,
         height=420,
@@ -51,7 +51,7 @@ def result(found: pl.DataFrame) -> None:
         else f"The first {MOST_ROWS:,} of {found.height:,} rows"
     )
     st.caption(f"{told}, {counted(found.width, 'column')}.")
-    st.dataframe(plain_frame(shown), hide_index=True, placeholder="–", alt="Rows of the statement")
+    dataframe(shown, hide_index=True, placeholder="–", alt="Rows of the statement")
     with st.container(horizontal=True):
         st.download_button("CSV", _csv(found), "rows.csv", "text/csv", icon=":material/download:", on_click="ignore")
         st.download_button("Parquet", _parquet(found), "rows.parquet", icon=":material/download:", on_click="ignore")

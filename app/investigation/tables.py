@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.store import StoreFile, rows
-from tracekit.foreign import plain_frame
 from tracekit.wording import counted, duration_text, moment_text
 
 _RECENT_INGESTS = 200
@@ -17,8 +17,8 @@ _RECENT_INGESTS = 200
 def service_table(file: StoreFile) -> None:
     """Who sent spans."""
     active = (pl.col("last_ns") - pl.col("first_ns")).map_elements(duration_text, return_dtype=pl.String)
-    st.dataframe(
-        plain_frame(rows(file, "explore/services")).with_columns(
+    dataframe(
+        rows(file, "explore/services").with_columns(
             active.alias("active"), pl.col("service_name").fill_null("(no name)")
         ),
         column_order=["service_name", "span_count", "error_count", "host_count", "active"],
@@ -38,8 +38,8 @@ def quality_table(quality: Any) -> None:
     """The checks of the data that found something, the worst first, and how many found nothing."""
     found = quality.checks.filter(pl.col("severity") != "ok")
     if not found.is_empty():
-        st.dataframe(
-            plain_frame(found),
+        dataframe(
+            found,
             column_order=["severity", "message", "look"],
             column_config={
                 "message": "found",
@@ -55,8 +55,8 @@ def ingest_table(file: StoreFile) -> None:
     """What arrived, the latest first, with what was not stored and why."""
     ingests = rows(file, "explore/ingests", limit=_RECENT_INGESTS)
     received = pl.col("received_ns").map_elements(moment_text, return_dtype=pl.String)
-    st.dataframe(
-        plain_frame(ingests).with_columns(received.alias("received")),
+    dataframe(
+        ingests.with_columns(received.alias("received")),
         column_order=[
             "source",
             "format",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE, StepPick
 from investigation.span_details import span_details
 from investigation.store import StoreFile, operations, rows
 from investigation.waterfall import step_rows, trace_rows
 from tracekit import charts
-from tracekit.foreign import markdown, named, plain_frame
+from tracekit.foreign import markdown, named
 from tracekit.wording import count_text, duration_text, exact_text, moment_text
 
 ROW_LIMIT = 2000
@@ -119,14 +120,14 @@ def _step_tables(file: StoreFile, where: dict[str, object]) -> None:
     with left:
         st.subheader("Where each rank's time went", anchor=False)
         shown = stages.with_columns(pl.col("self_ns").map_elements(duration_text, **text))
-        st.dataframe(shown.pivot("stage", index="rank", values="self_ns"), hide_index=True, placeholder="–")
+        dataframe(shown.pivot("stage", index="rank", values="self_ns"), hide_index=True, placeholder="–")
     with right:
         st.subheader("Whom it waited for", anchor=False)
         if waits.is_empty():
             st.caption("No rank waited for another one.")
             return
-        st.dataframe(
-            plain_frame(waits).with_columns(pl.col("wait_ns").map_elements(duration_text, **text).alias("waited")),
+        dataframe(
+            waits.with_columns(pl.col("wait_ns").map_elements(duration_text, **text).alias("waited")),
             column_order=["rank", "waited", "culprit_rank", "culprit_operation", "culprit_stage"],
             column_config={
                 "culprit_rank": "for rank",

@@ -130,6 +130,20 @@ def test_the_app_uses_the_public_api_only() -> None:
     assert not offending
 
 
+def test_tables_of_the_app_cross_its_border() -> None:
+    """Foreign text in a table is text: `investigation.border.dataframe` sees to that, and nobody goes around it."""
+    around = {
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (ROOT / "app").rglob("*.py")
+        if path.name != "border.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr in ("dataframe", "table", "data_editor", "json", "write", "html")
+        if isinstance(node.value, ast.Name) and node.value.id == "st"
+    }
+    assert not around
+
+
 def test_generators_never_use_the_analysis() -> None:
     """What is scored must not help to make the question."""
     offending = {

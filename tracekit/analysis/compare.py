@@ -16,7 +16,7 @@ from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selec
 from tracekit.analysis.judgement import middle_ranks, own_block_count
 from tracekit.analysis.mix import whole_parts
 from tracekit.analysis.same_mix import METRICS, Matched, Means, matched, stage_means
-from tracekit.analysis.significance import SlicedSide, Uncertainty, from_slices
+from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, from_slices
 from tracekit.analysis.slo import SloSet, slo_goal
 from tracekit.store import Database
 
@@ -170,7 +170,13 @@ def _judged(
     everywhere = [len(side.occupied(blocks.FEWEST_BLOCKS, np.arange(1))) for side in sliced]
     if min(everywhere) < blocks.FEWEST_BLOCKS:
         return None, counts, "too_few_blocks"
-    return from_slices([replace(side, block_counts=side.block_counts[:-1]) for side in sliced]), counts, None
+    judged = [replace(side, block_counts=side.block_counts[:-1]) for side in sliced]
+    return from_slices(judged, _before(sides) if counts[0] >= blocks.FEWEST_BLOCKS else None), counts, None
+
+
+def _before(sides: list[ComparedSide]) -> BeforeSide:
+    lengths = [int(side.units["start_ns"].max()) - int(side.units["start_ns"].min()) + 1 for side in sides]
+    return BeforeSide(0, lengths[0] / lengths[1])
 
 
 def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:

@@ -24,7 +24,8 @@ class Uncertainty:
     `standard_error`: float64[S], in the unit of the estimates. `skewness`: float64[S], that of the estimates.
     `critical`: float64[S], the |t| of each that chance alone exceeds for any of all S in 5 % of cases. `reach`:
     float64[S], the |t| that it exceeds in 5 % of cases for this one. `interval_error`: float64[S], the spread that
-    intervals must cover where it is more than that of the test; None where it is the same.
+    intervals must cover where it is more than that of the test; None where it is the same. `before`: the same estimates
+    judged by what the side before shows of chance alone (`Before`); None where there is no such side.
     """
 
     standard_error: np.ndarray
@@ -32,6 +33,7 @@ class Uncertainty:
     critical: np.ndarray
     reach: np.ndarray
     interval_error: np.ndarray | None = None
+    before: Before | None = None
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
         """Which estimates differ from zero at a family-wise error of 5 %, with and without skewness."""
@@ -39,7 +41,8 @@ class Uncertainty:
         certain = (self.standard_error == 0) & (estimates != 0)
         statistic = estimates / np.where(self.standard_error > 0, self.standard_error, 1.0)
         corrected = _straightened(statistic, self.skewness)
-        return certain | (np.minimum(np.abs(statistic), np.abs(corrected)) > self.critical)
+        exceeding = certain | (np.minimum(np.abs(statistic), np.abs(corrected)) > self.critical)
+        return exceeding if self.before is None else exceeding | self.before.exceeds(estimates)
 
     def intervals(self, estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the 95 % interval of each estimate: the plain and the skew one together.
@@ -51,7 +54,32 @@ class Uncertainty:
         error = self.standard_error if self.interval_error is None else self.interval_error
         low = estimates - error * np.maximum(skew_high, self.reach)
         high = estimates - error * np.minimum(skew_low, -self.reach)
-        return low, high
+        return (low, high) if self.before is None else self.before.narrowed(estimates, low, high)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What chance makes where nothing has changed: the side before shows it, and it holds for both sides then.
+
+    An incident swings slowly by itself, as a queue does that grows for a minute. Whether it is one, and how much longer
+    its time took than it would have, is asked of the time before, in which there was none.
+    `standard_error`, `critical`, `reach`: float64[S] as of `Uncertainty`; errors of zero say nothing.
+    """
+
+    standard_error: np.ndarray
+    critical: np.ndarray
+    reach: np.ndarray
+
+    def exceeds(self, estimates: np.ndarray) -> np.ndarray:
+        """Which estimates are more than the side before makes by chance."""
+        is_known = self.standard_error > 0
+        return is_known & (np.abs(estimates) > self.critical * np.where(is_known, self.standard_error, np.inf))
+
+    def narrowed(self, estimates: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Intervals of how much longer this time took than it would have, where they say more than the given ones."""
+        reached = np.where(self.standard_error > 0, self.standard_error * self.reach, np.inf)
+        is_narrower = 2 * reached < high - low
+        return np.where(is_narrower, estimates - reached, low), np.where(is_narrower, estimates + reached, high)
 
 
 @dataclass(frozen=True)
@@ -87,19 +115,47 @@ class SlicedSide:
         return blocks.merged(self.contributions[:, columns], count)[present]
 
 
-def from_slices(sides: list[SlicedSide]) -> Uncertainty:
+def from_slices(sides: list[SlicedSide], before: BeforeSide | None = None) -> Uncertainty:
     """Uncertainty of sums of independent estimates, each judged by blocks as long as its own memory needs.
 
     A queue that swings slowly says nothing of a stage that does not. Degrees of freedom are Satterthwaite's (1946):
     a long baseline adds little to the variance, and takes little from what a short window shows.
+    `before`: which side is the one before, where that is enough to judge by.
     """
     moments = [side.moments() for side in sides]
+    chance = _family_chance(sides)
     variance = sum(part for part, _, _ in moments)
     cubes = sum(part for _, part, _ in moments)
     spread = sum(part**2 / freedom for part, _, freedom in moments)
     fewest = np.min([freedom for _, _, freedom in moments], axis=0)
     freedom = np.divide(variance**2, spread, out=fewest.copy(), where=spread > 0)
-    return _uncertainty(np.sqrt(variance), cubes, np.floor(freedom + 1e-9).astype(np.int64), _family_chance(sides))
+    judged = _uncertainty(np.sqrt(variance), cubes, np.floor(freedom + 1e-9).astype(np.int64), chance)
+    return judged if before is None else replace(judged, before=_judged_before(sides, moments, before, chance))
+
+
+@dataclass(frozen=True)
+class BeforeSide:
+    """The side before: its `number`, and how many times as long as the other side it is (`length_ratio`)."""
+
+    number: int
+    length_ratio: float
+
+
+def _judged_before(
+    sides: list[SlicedSide], moments: list[tuple[np.ndarray, ...]], before: BeforeSide, chance: float
+) -> Before:
+    """The spread that both sides would have if the one after were as the one before.
+
+    A time as long as the side after would spread by the variance of the side before times the ratio of their lengths,
+    and not by less than its own slices do as if they were independent.
+    """
+    variance, _, freedom = moments[before.number]
+    after = sides[1 - before.number]
+    apart = (after.contributions**2).sum(axis=0)
+    error = np.sqrt(variance + np.maximum(variance * before.length_ratio, apart))
+    numbers = freedom.astype(int).tolist()
+    critical, reach = ([student_quantile(level, each) for each in numbers] for level in (1 - chance, CONFIDENCE))
+    return Before(error, np.array(critical), np.array(reach))
 
 
 def widened(uncertainty: Uncertainty, other: Uncertainty) -> Uncertainty:

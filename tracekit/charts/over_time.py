@@ -5,9 +5,10 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from tracekit.charts.clock import clock
 from tracekit.charts.colours import colour_scale
 from tracekit.charts.durations import axis_unit
-from tracekit.wording import exact_text
+from tracekit.wording import exact_text, moment_text
 
 _HEIGHT_PIXELS = 240
 
@@ -27,7 +28,7 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
         alt.Chart(_rows(stacked, unit_ns=unit_ns), height=_HEIGHT_PIXELS)
         .mark_rect(stroke=None)
         .encode(
-            x=alt.X("start_ms:T", title="UTC", scale=alt.Scale(type="utc"), axis=_clock()),
+            x=clock("start_ms"),
             x2="end_ms:T",
             y=alt.Y("bottom:Q", title=f"mean ({unit})", axis=alt.Axis(tickCount=4)),
             y2="top:Q",
@@ -41,13 +42,6 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
         )
         .configure_view(strokeWidth=0)
     )
-
-
-def _clock() -> alt.Axis:
-    """The time of day in 24 hours, and the date where a day begins, whatever the reader's clock and habits are."""
-    shown = {"milliseconds": ".%L", "seconds": "%H:%M:%S", "minutes": "%H:%M", "hours": "%H:%M"}
-    days = dict.fromkeys(("date", "day", "week", "month", "quarter", "year"), "%Y-%m-%d")
-    return alt.Axis(grid=False, labelOverlap=True, tickCount=8, format=shown | days)
 
 
 def _stacked(windows: pl.DataFrame, *, order: list[str]) -> pl.DataFrame:
@@ -66,6 +60,7 @@ def _rows(stacked: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
     return stacked.select(
         "stage",
         "unit_count",
+        pl.col("window_start_ns").cast(pl.Int64).map_elements(moment_text, return_dtype=pl.String).alias("begins"),
         (pl.col("window_start_ns") / 1_000_000).alias("start_ms"),
         (pl.col("window_end_ns") / 1_000_000).alias("end_ms"),
         (pl.col("bottom_ns") / unit_ns).alias("bottom"),

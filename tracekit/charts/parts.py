@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from tracekit.charts.colours import NEUTRAL, colour_scale
+from tracekit.foreign import LONGEST_NAME, plain_frame
 
 _ROW_PIXELS = 28
 
@@ -18,6 +19,7 @@ def parts_of_whole(parts: pl.DataFrame, *, title: str, colours: Mapping[str, str
     `parts` has one row a part: `part` (its name), `amount` (float, in the unit that `title` names) and `label` (what is
     written beside the bar). `colours` are those of parts that are no stages.
     """
+    parts = plain_frame(parts, longest=LONGEST_NAME)
     rows = parts.filter(pl.col("amount") != 0).sort("amount", "part", descending=[True, False])
     domain, found = colour_scale(rows["part"])
     chosen = [(colours or {}).get(part, colour) for part, colour in zip(domain, found, strict=True)]

@@ -25,8 +25,10 @@ def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_pa
     """Read OpenTelemetry files into the trace store.
 
     PATH is a file, a directory, a glob pattern, or - for standard input. Formats are recognised from content:
-    OTLP/JSON lines and documents, OTLP protobuf, the Collector's file exporter in all its framings, each plain or
-    compressed with gzip or zstd. What cannot be stored is counted by reason; then the exit code is 1.
+    OTLP/JSON lines, documents and arrays, OTLP protobuf, the Collector's file exporter in all its framings, answers
+    of Jaeger and Tempo, JSON of Jaeger and Zipkin (v2), what console exporters print, PyTorch Flight Recorder dumps
+    and tables of operations; each but the last two also compressed with gzip or zstd. What cannot be stored is
+    counted by reason; then the exit code is 1.
 
     \b
     Examples:

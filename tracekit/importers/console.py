@@ -225,5 +225,6 @@ def _go_attributes(values: Any) -> list[dict[str, Any]]:
 
 def _go_value(typed: dict[str, Any]) -> dict[str, Any]:
     value = typed.get("Value")
-    is_whole = typed.get("Type") == "FLOAT64" and isinstance(value, int) and not isinstance(value, bool)
-    return any_value(float(value)) if is_whole else any_value(value)
+    if typed.get("Type") == "FLOAT64" and isinstance(value, int) and not isinstance(value, bool):
+        return any_value(float(value))
+    return any_value(value)

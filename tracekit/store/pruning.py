@@ -39,6 +39,7 @@ _POINTS = ("metric_points", "metric_histograms", "metric_summaries")
 _FILL_SHARE = 0.8
 _SIZE_ROUNDS = 4
 _COPY_SUFFIX = ".rewritten"
+_LOG_SUFFIX = ".wal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,14 @@ def rewrite(path: Path) -> None:
     Raises `StoreError` where the store cannot be read or the copy not be written.
     """
     copy = path.with_name(path.name + _COPY_SUFFIX)
-    copy.unlink(missing_ok=True)
+    # A run that was killed leaves its copy, and the log of that, which no other file may be opened with.
+    for left in (copy, copy.with_name(copy.name + _LOG_SUFFIX)):
+        left.unlink(missing_ok=True)
     Database.open(copy).close()
     with store_errors(path), closing(duckdb.connect(":memory:")) as connection:
         connection.execute(f"ATTACH '{_quoted(path)}' AS old")
+        # What stands in the log only must be in the file before another takes its place.
+        connection.execute("CHECKPOINT old")
         connection.execute(f"ATTACH '{_quoted(copy)}' AS new")
         connection.execute("DELETE FROM new.base.stages")
         connection.execute("DELETE FROM new.base.store_info")
@@ -107,7 +112,7 @@ def _quoted(path: Path) -> str:
 
 def stored_bytes(path: Path) -> int:
     """Bytes on disk of the store at `path` and of its write-ahead log."""
-    parts = (path, path.with_name(path.name + ".wal"))
+    parts = (path, path.with_name(path.name + _LOG_SUFFIX))
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
