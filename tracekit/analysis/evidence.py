@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from tracekit.analysis.checks import CLOCK_LIMITS, DOUBT_SHARE, REFUSAL_SHARE, Finding, found
+from tracekit.analysis.coverage import coverage_findings
 from tracekit.analysis.population import IMPLAUSIBLE, OTHER_LAYER
 from tracekit.analysis.selection import Selection
-from tracekit.schema import EvidenceVerdict, exchanged
+from tracekit.schema import EvidenceVerdict, UnitKind, exchanged
 
 _CHECKS = {
     "incomplete_units": ("incomplete_count", "unit_count"),
     "conflicting_units": ("conflict_count", "unit_count"),
     "extra_roots": ("extra_root_count", "unit_count"),
+    "beginning_missing": ("beginning_missing_count", "unit_count"),
+    "repeated_spans": ("repeated_span_count", "unit_count"),
     "ambiguous_joins": ("ambiguous_join_count", "unit_count"),
     "shared_request_ids": ("shared_request_id_count", "unit_count"),
     "shifted_units": ("shifted_count", "unit_count"),
@@ -77,6 +80,9 @@ def evidence(selection: Selection) -> Evidence:
         pl.concat(shared),
         left_out_count=int(left_out["unit_count"].sum()),
         missing_count=int(missing),
+        unseen=coverage_findings(selection.database, unit_count=selection.stored_count)
+        if selection.metric.unit_kind == UnitKind.REQUEST
+        else [],
         other_layers=dict(other_layers.group_by("reason").agg(pl.col("unit_count").sum()).sort("reason").iter_rows()),
     )
 
@@ -88,6 +94,7 @@ def evidence_of(
     left_out_count: int,
     missing_count: int,
     other_layers: Mapping[str, int] | None = None,
+    unseen: Sequence[Finding] = (),
 ) -> Evidence:
     """Judge the units of an answer by the same checks and limits as the whole store.
 
@@ -95,7 +102,8 @@ def evidence_of(
     others (`quality/arrival_checks.sql`, `quality/host_clocks.sql`).
     `left_out_count`: units that were selected but did not enter; `missing_count`: those of them that have no
     value of the metric at all (others were left out by their outcome, which is what was asked for);
-    `other_layers`: those that are seen from another layer, by reason.
+    `other_layers`: those that are seen from another layer, by reason;
+    `unseen`: calls without a span of the service that they called.
     """
     judged = [found(name, counts[count], counts[total]) for name, (count, total) in _CHECKS.items()]
     # What was stored already is no defect of what is there.
@@ -106,6 +114,7 @@ def evidence_of(
         found(f"other_layer:{reason.removeprefix(OTHER_LAYER)}", count, counts["unit_count"] + count)
         for reason, count in (other_layers or {}).items()
     ]
+    judged += unseen
     has_error = any(finding.severity == "error" for finding in judged)
     named = [finding for finding in judged if finding.severity in ("warning", "error")]
     findings = (*_own_findings(counts, missing_count), *named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from tracekit import queries
 from tracekit.analysis.answer import BaseAnswer, question, registered
 from tracekit.analysis.checks import CLOCK_LIMITS, Finding, check_of, severity
+from tracekit.analysis.coverage import COVERAGE_SCHEMA, coverage_checks, coverage_frame
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.population import OTHER_LAYER, population_of
 from tracekit.schema import FUTURE_TOLERANCE_NS, PAST_TOLERANCE_NS, QualityVerdict
@@ -34,6 +35,9 @@ class QualityAnswer(BaseAnswer):
     findings: one row a check (`check`, `severity`, `count`, `total`, `share`), the worst first; `severity` is ok,
         note, warning or error.
     verdict: `good` (no warning), `usable` (warnings), `poor` (an error: answers may be wrong or are refused).
+    coverage: calls of each service and how many have the span of the service that they called, by host, with when spans
+        are missing (`caller`, `callee`, `operation`, `target`, `caller_host`, `expected_count`, `arrived_count`,
+        `first_missing_ns`, `last_missing_ns`, `between_count`); only calls of which some have one and some have none.
     units: None, all of the store.
     """
 
@@ -41,6 +45,7 @@ class QualityAnswer(BaseAnswer):
 
     findings: pl.DataFrame
     verdict: QualityVerdict
+    coverage: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=COVERAGE_SCHEMA))
     units: None = None
 
     @property
@@ -69,14 +74,17 @@ class QualityAnswer(BaseAnswer):
             "reasons": self.reasons,
             "summary": self.summary,
             "checks": self.checks.to_dicts(),
+            "coverage": self.coverage.to_dicts(),
         }
 
 
 @question("quality")
 def quality(database: Database) -> QualityAnswer:
     """Count every known defect of the data in a store and judge whether it can bear answers."""
+    coverage = coverage_frame(database)
     counted = pl.concat(
         [
+            coverage_checks(coverage),
             database.query("quality/unit_checks"),
             database.query(
                 "quality/span_checks",
@@ -97,7 +105,7 @@ def quality(database: Database) -> QualityAnswer:
         "check",
         descending=[False, True, False],
     )
-    return QualityAnswer(ranked, _verdict(ranked["severity"].to_list()))
+    return QualityAnswer(ranked, _verdict(ranked["severity"].to_list()), coverage)
 
 
 def _other_layers(database: Database) -> pl.DataFrame:

@@ -47,6 +47,7 @@ class Selection:
         Raises `QueryError` or `UsageError` where a condition is not one.
         """
         self.metric = METRICS[metric]
+        self.database = database
         self._cursor = database.cursor()
         try:
             self._select(where=where, baseline=baseline, outcome=outcome)

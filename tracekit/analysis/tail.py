@@ -200,6 +200,7 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         baseline_threshold_ns=_threshold(comparison.reference),
         clock_resolution_ns=resolution_ns,
         left_out=selection.left_out,
+        not_served=selection.rows("tail/not_served", threshold_ns=_threshold(comparison.tail)),
         evidence=evidence(selection),
         units=comparison.units,
         **(_NOTHING if judgement is None else _split(comparison, judgement, resolution_ns=resolution_ns)),
@@ -285,7 +286,9 @@ _NOTHING: dict[str, Any] = {
     "block_ns": [],
     "attributes_set_aside": [],
 } | {
-    name: pl.DataFrame(schema=columns) for name, columns in TailAnswer.schema.items() if name != "left_out"
+    name: pl.DataFrame(schema=columns)
+    for name, columns in TailAnswer.schema.items()
+    if name not in ("left_out", "not_served")
 }  # fmt: skip
 
 

@@ -33,6 +33,7 @@ EXEMPLAR_SCHEMA = {
     "value_ns": pl.Int64,
     "self_ns": pl.Int64,
 }
+NOT_SERVED_SCHEMA = {"outcome": pl.String, "unit_count": pl.Int64, "as_long_count": pl.Int64}
 LEFT_OUT_SCHEMA = {"side": pl.UInt8, "reason": pl.String, "unit_count": pl.Int64}
 
 
@@ -71,6 +72,8 @@ class TailAnswer(BaseAnswer):
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
+    not_served: those of the selection that ended otherwise than was asked for, by `outcome`, and how many of them
+        (`as_long_count`) lasted at least as long as the slow ones.
     change_start_ns, change_end_ns: with baseline `auto`, the time whose units are compared with those before, None
         where the store did not change; change_lasts: whether it goes on to the end; change_series: where it is
         clearest; change_is_first: whether it began with the store, so that it is compared with what came after.
@@ -94,6 +97,7 @@ class TailAnswer(BaseAnswer):
         "counters": COUNTER_SCHEMA,
         "exemplars": EXEMPLAR_SCHEMA,
         "left_out": LEFT_OUT_SCHEMA,
+        "not_served": NOT_SERVED_SCHEMA,
     }
 
     metric: str
@@ -135,6 +139,7 @@ class TailAnswer(BaseAnswer):
     attributes_set_aside: list[str]
     exemplars: pl.DataFrame
     left_out: pl.DataFrame
+    not_served: pl.DataFrame
     evidence: Evidence
     units: pl.DataFrame
     shortage: str | None = None

@@ -58,11 +58,27 @@ def tail_summary(answer: TailAnswer) -> str:
         _quantile_sentence(answer),
         _conclusion(answer, verdict),
         _counter_sentence(answer),
+        _not_served_sentence(answer),
     ]
     level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
     # A few units say less than the middle of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
     return " ".join(sentence for sentence in ordered if sentence)
+
+
+_MATTERS_SHARE = 0.01
+
+
+def _not_served_sentence(answer: TailAnswer) -> str:
+    """What leaving out the requests that were not served does to the answer."""
+    waited = int(answer.not_served["as_long_count"].sum())
+    if waited < max(1, _MATTERS_SHARE * answer.count) or answer.outcome == ANY_OUTCOME:
+        return ""
+    ended = ", ".join(f"{count:,} {outcome}" for outcome, count, _ in answer.not_served.iter_rows() if count)
+    return (
+        f"Left out because of how they ended: {ended}; {waited:,} of them lasted as long as the slow ones or longer, "
+        f"so more was slow than is told here (`--outcome {ANY_OUTCOME}` counts all)."
+    )
 
 
 def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:

@@ -11,14 +11,14 @@ CREATE TABLE base.step_waits (
     basis VARCHAR NOT NULL DEFAULT 'collective'
 );
 
-CREATE TABLE base.step_lead_ins (
+CREATE TABLE IF NOT EXISTS base.step_lead_ins (
     unit_id BIGINT NOT NULL,
     stage VARCHAR NOT NULL,
     operation VARCHAR NOT NULL,
     self_ns BIGINT NOT NULL
 );
 
-CREATE TABLE base.step_collectives (
+CREATE TABLE IF NOT EXISTS base.step_collectives (
     unit_id BIGINT NOT NULL,
     collective_group VARCHAR NOT NULL,
     collective_name VARCHAR NOT NULL,

@@ -42,6 +42,8 @@ def select_shown_trace(cursor: duckdb.DuckDBPyConnection) -> bool:
 def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     """The batch that `select_batch` selected."""
     keys = make_batch_spans(cursor, "batch_spans")
+    _tell_callers_apart(cursor)
+    _drop_copies(cursor)
     _hang_joined(cursor)
     for table, query in READ_BY_MAPPINGS.items():
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + queries.text(query))
@@ -56,8 +58,49 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     )
 
 
+_JOINED_COLUMNS = "span_row BIGINT, trace_id UUID, span_id UBIGINT, request_trace_id UUID, parent_span_id UBIGINT"
+
+_NESTED_COPIES = 4
+"""Copies whose parents are copies are found a level a round."""
+
+
+def _tell_callers_apart(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let spans that share their id with their caller hang below it."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_shared AS " + queries.text("units/shared_span_ids"))
+    cursor.execute(
+        "UPDATE batch_rows SET span_id = batch_shared.span_id, parent_span_id = batch_shared.parent_span_id "
+        "FROM batch_shared WHERE batch_shared.span_row = batch_rows.span_row"
+    )
+
+
+def _drop_copies(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Leave one of the spans that were recorded twice, with what hangs below the others; `batch_copies` has those."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_copies (span_row BIGINT, trace_id UUID)")
+    for _ in range(_NESTED_COPIES):
+        cursor.execute("CREATE OR REPLACE TEMP TABLE copies AS " + queries.text("units/repeated_spans"))
+        if not cursor.execute("SELECT count(*) FROM copies").fetchall()[0][0]:
+            return
+        cursor.execute("INSERT INTO batch_copies SELECT span_row, trace_id FROM copies")
+        cursor.execute("DELETE FROM batch_rows WHERE span_row IN (SELECT span_row FROM copies)")
+        cursor.execute(
+            "UPDATE batch_rows SET parent_span_id = copies.kept_span_id FROM copies "
+            "WHERE copies.trace_no = batch_rows.trace_no AND copies.span_id = batch_rows.parent_span_id"
+        )
+
+
+def read_repeated_traces(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """Traces of requests of the batch with spans that were recorded more than once: `trace_id` as text."""
+    return cursor.sql(
+        "SELECT DISTINCT coalesce(joined_traces.request_trace_id, batch_copies.trace_id)::VARCHAR AS trace_id "
+        "FROM batch_copies LEFT JOIN joined_traces USING (trace_id) ORDER BY trace_id"
+    ).pl()
+
+
 def _hang_joined(cursor: duckdb.DuckDBPyConnection) -> None:
     """Let the topmost spans of traces that are part of a request hang in it, before anything is read from them."""
+    if not cursor.execute("SELECT 1 FROM joined_traces LIMIT 1").fetchall():
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE batch_joined ({_JOINED_COLUMNS})")
+        return
     statement = "CREATE OR REPLACE TEMP TABLE batch_joined AS " + queries.text("units/batch_joined")
     cursor.execute(statement, {"slack_ns": CLOCK_SLACK_NS})
     cursor.execute(

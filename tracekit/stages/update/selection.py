@@ -55,8 +55,18 @@ def _select(cursor: duckdb.DuckDBPyConnection, *, built_through: int, named_thro
     make(cursor, "training_resources")
     make(cursor, "touched_traces", most_traces=MOST_TRACES)
     make(cursor, "dirty_traces")
-    make(cursor, "joined_traces", most_traces=MOST_TRACES, most_groups=MOST_GROUPS, slack_ns=CLOCK_SLACK_NS)
+    _join(cursor)
     _plan(cursor, batch_spans)
+
+
+def _join(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Find the traces that are part of a request; to plan that takes its time, and few stores have any."""
+    shared = "SELECT 1 FROM (FROM base.request_ids UNION ALL FROM new_request_ids) LIMIT 1"
+    if cursor.execute(shared).fetchall():
+        make(cursor, "joined_traces", most_traces=MOST_TRACES, most_groups=MOST_GROUPS, slack_ns=CLOCK_SLACK_NS)
+    else:
+        columns = "trace_id UUID, request_trace_id UUID, is_ambiguous BOOLEAN"
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE joined_traces ({columns})")
 
 
 def _define_request_ids(cursor: duckdb.DuckDBPyConnection) -> None:

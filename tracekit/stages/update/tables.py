@@ -37,15 +37,17 @@ def add_requests(
     *,
     spans: SpanRange,
     request_marks: pl.DataFrame,
+    repeated_traces: pl.DataFrame,
     joined: JoinedSpans,
 ) -> int:
     """Store requests whose spans start in a range of time; returns their number.
 
     `request_marks`: what was noticed about requests, by the `trace_id` of each, as `flags`.
+    `repeated_traces`: `trace_id` of those with spans that were recorded more than once.
     """
     first_unit_id = next_unit_id(cursor)
     where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}
-    tables = {"new_units": frames.units, "request_marks": request_marks}
+    tables = {"new_units": frames.units, "request_marks": request_marks, "repeated_traces": repeated_traces}
     insert(cursor, "add_requests", tables, where)
     insert(cursor, "add_unit_stages", {"new_stages": frames.stages}, {"first_unit_id": first_unit_id})
     if joined.stale.height:

@@ -15,6 +15,7 @@ from tracekit.stages.units import build_requests, build_steps
 from tracekit.stages.update.jobs import update_jobs
 from tracekit.stages.update.reading import (
     read_joined_spans,
+    read_repeated_traces,
     read_steps,
     read_traces,
     select_batch,
@@ -101,7 +102,13 @@ def _store_requests(cursor: duckdb.DuckDBPyConnection, storer: UnitStorer, old_u
         select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
         build = partial(build_requests, read_traces(cursor))
         joined = JoinedSpans(read_joined_spans(cursor), stale.filter(pl.col("batch_no") == batch_no).select("trace_id"))
-        add = partial(add_requests, spans=SpanRange(first_ns, last_ns), request_marks=marks, joined=joined)
+        add = partial(
+            add_requests,
+            spans=SpanRange(first_ns, last_ns),
+            request_marks=marks,
+            repeated_traces=read_repeated_traces(cursor),
+            joined=joined,
+        )
         storer.store("request", build, add, _replaced_by(old_units, "request", batch_no))
 
 
