@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from generators.job.causes import CAUSES
@@ -14,6 +16,26 @@ SMALL = {"job.accelerators": 128, "run.steps": 2000, "failures.per_1000_node_day
 def test_every_leaf_is_within_its_bound(defect: str) -> None:
     """A small job with several failures."""
     assert scored(lived("job_life", seed=21, overrides=SMALL), defect=defect)["wrong"] == {}
+
+
+@pytest.mark.parametrize(
+    ("defect", "leaves", "notes"),
+    [
+        ("missing 5 %", {"job.queue", "job.gang_wait", "job.post"}, {"grants_unseen", "release_unseen"}),
+        ("skew 2 min", {"job.detect"}, {"clocks_apart"}),
+    ],
+)
+def test_what_a_damaged_ledger_cannot_know_is_told_with_its_bound(
+    defect: str, leaves: set[str], notes: set[str]
+) -> None:
+    """Lost spans of the scheduler: a gauge tells to its minute. Clocks apart: what is left after they were moved."""
+    score = scored(lived("job_life", seed=21, overrides=SMALL), defect=defect)
+    assert score["wrong"].keys() <= leaves
+    assert notes <= score["notes"].keys()
+    bound_s = max(
+        float(found) for note in notes for found in re.findall(r"([\d.]+) s (?:longer|apart)", score["notes"][note])
+    )
+    assert 0 < score["worst_ns"] <= bound_s * 1e9
 
 
 @pytest.mark.parametrize("defect", ["clean", "missing 5 %", "missing roots", "skew 2 min", "whole milliseconds"])

@@ -70,7 +70,10 @@ CASES = {
         World(faults=(Fault("compute", (2,), 1.15), Fault("compute", (6,), 1.3))), {2: COMPUTE, 6: COMPUTE}
     ),
     "compute beside a slow save": Case(
-        World(save_every=10, faults=(Fault("compute", (6,), 1.2), Fault("save", (0,), extra_ms=2000, first=59, last=59))),
+        World(
+            save_every=10,
+            faults=(Fault("compute", (6,), 1.2), Fault("save", (0,), extra_ms=2000, first=59, last=59)),
+        ),
         {6: COMPUTE, 0: SAVE},
     ),
 }  # fmt: skip
@@ -125,7 +128,7 @@ LINKS = {
     "data parallel group": (replace(TENSOR, faults=(Fault("link", factor=4, groups=("dp-2",)),)), {"dp-2"}),
     "tensor parallel group": (replace(TENSOR, faults=(Fault("link", factor=10, groups=("tp-1",)),)), {"tp-1"}),
     "pair of stages": (replace(PIPELINE, faults=(Fault("link", factor=20, groups=("pp-2-4",)),)), {"pp-2-4"}),
-    "only group, for a while": (World(faults=(Fault("link", factor=5, first=30, last=60, groups=("dp-0",)),)), {"dp-0"}),
+    "only group": (World(faults=(Fault("link", factor=5, first=30, last=60, groups=("dp-0",)),)), {"dp-0"}),
 }  # fmt: skip
 
 
@@ -137,7 +140,9 @@ def test_a_slow_link_is_located_and_no_rank_accused(name: str, tmp_path: Path) -
     assert set(answer.links["collective_group"]) == groups
     [link] = answer.links.to_dicts()
     assert link["ratio"] == pytest.approx(world.faults[0].factor, rel=0.1)
-    assert answer.summary.startswith(f"Transfer of {link['collective_name']} in group {link['collective_group']}, ranks ")
+    assert answer.summary.startswith(
+        f"Transfer of {link['collective_name']} in group {link['collective_group']}, ranks "
+    )
 
 
 def test_a_slow_card_of_a_host_is_the_candidate(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def bandwidths(transfers: pl.DataFrame) -> pl.DataFrame:
 
     transfers: as of `links.slow_links`. `bytes` and `transfer_ns` are of a typical collective, from the arrival of the
     last rank to the end on the last; `bytes` as the spans tell them. The algorithm bandwidth is their quotient in
-    decimal GB/s (bytes a nanosecond), null without bytes; the bus bandwidth has the factor of NCCL's tests: 2(n-1)/n for
-    an all-reduce, (n-1)/n for reduce-scatter, all-gather and all-to-all, else 1. `wait_ns`, `exposed_ns` and
+    decimal GB/s (bytes a nanosecond), null without bytes; the bus bandwidth has the factor of NCCL's tests: 2(n-1)/n
+    for an all-reduce, (n-1)/n for reduce-scatter, all-gather and all-to-all, else 1. `wait_ns`, `exposed_ns` and
     `hidden_ns` are sums over ranks.
     """
     each = transfers.with_columns(

@@ -65,7 +65,7 @@ def evidence(selection: Selection) -> Evidence:
     implausible = pl.col("reason") == "implausible times"
     counts["implausible_count"] = int(left_out.filter(implausible)["unit_count"].sum())
     # Another outcome, or no call of a model, was not asked for; anything else should have been there.
-    is_other = pl.col("reason").str.contains("^(outcome|without) ")
+    is_other = pl.col("reason").str.contains("^(outcome|without|first step) ")
     missing = left_out.filter(~is_other & ~implausible)["unit_count"].sum()
     return evidence_of(
         counts,

@@ -28,7 +28,7 @@ TRANSFER_SCHEMA = {
     "all_transfer_ns": pl.Int64,
     "late_rank": pl.Int64,
 }
-MEMBERS_SCHEMA = {
+MEMBERS_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "job_id": pl.String,
     "collective_group": pl.String,
     "collective_name": pl.String,
@@ -43,7 +43,7 @@ HELD_BY_SCHEMA = {
     "waiting_rank": pl.Int64,
     "waited_ns": pl.Int64,
 }
-LINK_SCHEMA = {
+LINK_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "job_id": pl.String,
     "collective_group": pl.String,
     "collective_name": pl.String,
@@ -85,7 +85,10 @@ def slow_links(
 
 
 def link_excess(transfers: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """How much longer than usual transfers held the ranks of slow groups: `job_id`, `attempt`, `step`, `rank`, `excess_ns`."""
+    """How much longer than usual transfers held the ranks of slow groups.
+
+    Columns: `job_id`, `attempt`, `step`, `rank`, `excess_ns`.
+    """
     columns = [*_STEP, "rank", "excess_ns"]
     numbered = _numbered(transfers, members)
     if numbered.is_empty():
@@ -153,9 +156,7 @@ def _costs(
     )
     inside = members.select(*_GROUP, rank="ranks").explode("rank")
     pairs = cells.select(*_STEP, *_GROUP[1:], "group_no").join(inside, on=_GROUP).join(held, on=[*_STEP, "rank"])
-    outside = pairs.join(
-        inside.rename({"rank": "waiting_rank"}), on=[*_GROUP, "waiting_rank"], how="anti"
-    )
+    outside = pairs.join(inside.rename({"rank": "waiting_rank"}), on=[*_GROUP, "waiting_rank"], how="anti")
     waits = outside.group_by(*_STEP, "group_no").agg(pl.col("waited_ns").sum())
     return cells.join(waits, on=[*_STEP, "group_no"], how="left").with_columns(
         waited_ns=pl.min_horizontal(pl.col("waited_ns").fill_null(0), "most_ns")

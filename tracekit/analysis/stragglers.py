@@ -77,9 +77,9 @@ class StragglersAnswer(BaseAnswer):
     pipeline: one row a pipeline stage of a job with enough steps that reports them: `rank_count`, `compute_ns` of a
         typical rank in a typical step, `typical_ns` of the typical stage, the job's `median_step_ns`, `waited_ns` of
         the others, and `is_heavy`: it computes `STEP_SHARE` of the median step longer than the typical one.
-    links: one row a group of ranks and run of steps whose collectives transfer slowly beside `peer_count` groups that do
-        the same, or without those beside what is usual: `ratio`, `transfer_ns` of a typical collective where it is slow,
-        `usual_ns`; `own_ns` is the exposed excess of its `ranks`, `waited_ns` the waiting of the others for them.
+    links: one row a group of ranks and run of steps whose collectives transfer slowly beside `peer_count` groups that
+        do the same, or without those beside what is usual: `ratio`, `transfer_ns` of a typical collective where it is
+        slow, `usual_ns`; `own_ns` is the exposed excess of its `ranks`, `waited_ns` the waiting of the others for them.
         `candidates`: where the slow link may be; which of them the spans do not tell.
     collectives: one row a kind of collective and size of group: bandwidth, and transfer exposed and hidden.
     jobs: one row a job, with its median step time and what was not looked at.

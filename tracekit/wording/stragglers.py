@@ -104,7 +104,9 @@ def _sentence(row: dict[str, Any]) -> str:
 def link_text(row: dict[str, Any]) -> str:
     """Which ranks a row of `links` means: `group dp-2, ranks 2, 6 and 10`."""
     ranks = row["ranks"]
-    listed = f"ranks {_listed(ranks)}" if len(ranks) <= _LISTED else f"{len(ranks)} ranks from {ranks[0]} to {ranks[-1]}"
+    listed = (
+        f"ranks {_listed(ranks)}" if len(ranks) <= _LISTED else f"{len(ranks)} ranks from {ranks[0]} to {ranks[-1]}"
+    )
     hosts = f" on {_listed(row['hosts'])}" if 0 < len(row["hosts"]) <= _LISTED else ""
     group = f"group {row['collective_group']}, " if row["collective_group"] else ""
     return f"{group}{listed}{hosts}"

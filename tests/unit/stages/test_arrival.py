@@ -148,7 +148,9 @@ def assert_sums_are_exact(database: Database) -> None:
     assert wrong.rows() == []
     assert database.sql("SELECT count(*) FROM unit_stages WHERE self_ns < 0 OR alternative_ns < 0").item() == 0
     unequal = database.sql("""
-        SELECT * FROM (SELECT unit_id, sum(wait_ns) AS ns FROM step_waits WHERE basis = 'collective' GROUP BY unit_id) AS split
+        SELECT * FROM (
+            SELECT unit_id, sum(wait_ns) AS ns FROM step_waits WHERE basis = 'collective' GROUP BY unit_id
+        ) AS split
         FULL JOIN (
             SELECT unit_id, sum(self_ns) AS ns
             FROM unit_stages

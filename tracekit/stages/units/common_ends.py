@@ -34,6 +34,8 @@ def savers(rows: pl.DataFrame, *, stage: int) -> pl.DataFrame:
     )
     is_plain = ~(pl.col("is_sharded") | pl.col("is_failed")).any().over(step)
     is_together = (ends_ns <= _END_SHARE * shortest_ns) & (_START_RATIO * ends_ns <= starts_ns)
-    return saves.filter(is_whole & is_plain & is_together & (pl.col("rank").min().over(step) == 0)).select(
-        "row", saving_rank=pl.lit(0, dtype=rows.schema["rank"])
-    ).filter(pl.len() > 1)
+    return (
+        saves.filter(is_whole & is_plain & is_together & (pl.col("rank").min().over(step) == 0))
+        .select("row", saving_rank=pl.lit(0, dtype=rows.schema["rank"]))
+        .filter(pl.len() > 1)
+    )

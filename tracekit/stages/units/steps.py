@@ -203,10 +203,14 @@ def _waiting_parts(members: pl.DataFrame, operations: Operations) -> Parts:
 
 def _units(steps: Steps, partition: Partition) -> pl.DataFrame:
     defects = partition.defects
-    counted = steps.rows.filter(~pl.col("is_between")).group_by("unit").agg(
-        span_count=pl.len(),
-        conflict_count=pl.col("is_contradicted").sum(),
-        unsplit_count=(pl.col("is_collective") & ~pl.col("is_separable")).sum(),
+    counted = (
+        steps.rows.filter(~pl.col("is_between"))
+        .group_by("unit")
+        .agg(
+            span_count=pl.len(),
+            conflict_count=pl.col("is_contradicted").sum(),
+            unsplit_count=(pl.col("is_collective") & ~pl.col("is_separable")).sum(),
+        )
     )
     noticed: dict[str, pl.Expr | pl.Series] = {
         "conflict:collective": pl.col("conflict_count") > 0,
@@ -217,19 +221,24 @@ def _units(steps: Steps, partition: Partition) -> pl.DataFrame:
         "truncated": pl.Series(defects.truncated_ns > 0),
     }
     words = [pl.when(mask).then(pl.lit(name)) for name, mask in noticed.items()]
-    return steps.units.join(counted, on="unit", how="left", maintain_order="left").select(
-        "unit",
-        "step_no",
-        "rank",
-        "is_context",
-        "shift_ns",
-        "span_count",
-        "conflict_count",
-        pl.col("start_ns", "end_ns") - pl.col("shift_ns"),
-        root_span_row=pl.Series(steps.batch.spans.span_row[steps.units["row"].to_numpy()]),
-        outcome=pl.when("is_failed").then(pl.lit("failed")).otherwise(pl.lit("ok")),
-        outside_count=pl.Series(defects.outside_count),
-        outside_ns=pl.Series(defects.outside_ns),
-        post_root_ns=pl.Series(defects.post_root_ns),
-        flags=pl.concat_str(*words, separator=",", ignore_nulls=True).replace("", None),
-    ).filter(~pl.col("is_context")).drop("is_context")
+    return (
+        steps.units.join(counted, on="unit", how="left", maintain_order="left")
+        .select(
+            "unit",
+            "step_no",
+            "rank",
+            "is_context",
+            "shift_ns",
+            "span_count",
+            "conflict_count",
+            pl.col("start_ns", "end_ns") - pl.col("shift_ns"),
+            root_span_row=pl.Series(steps.batch.spans.span_row[steps.units["row"].to_numpy()]),
+            outcome=pl.when("is_failed").then(pl.lit("failed")).otherwise(pl.lit("ok")),
+            outside_count=pl.Series(defects.outside_count),
+            outside_ns=pl.Series(defects.outside_ns),
+            post_root_ns=pl.Series(defects.post_root_ns),
+            flags=pl.concat_str(*words, separator=",", ignore_nulls=True).replace("", None),
+        )
+        .filter(~pl.col("is_context"))
+        .drop("is_context")
+    )

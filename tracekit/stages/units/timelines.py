@@ -80,9 +80,7 @@ def _lead_ins(steps: Steps, competing: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
     Those are of the step itself, of what lies between, or of the step before after its end; on the clock of the step.
     """
     units = steps.units
-    earlier = units.select(
-        previous_unit="unit", earlier_end_ns=pl.col("end_ns") - pl.col("shift_ns")
-    )
+    earlier = units.select(previous_unit="unit", earlier_end_ns=pl.col("end_ns") - pl.col("shift_ns"))
     windows = (
         units.filter(pl.col("previous_unit") != NO_UNIT)
         .join(earlier, on="previous_unit")
