@@ -12,7 +12,7 @@ demo: .venv/ready
 # The first run of a checkout compiles the kernels, which two processes would do twice.
 test: .venv/ready
 	$(BIN)/python -m tests.compile_kernels
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 bench: .venv/ready
 	$(BIN)/python -m tests.benchmarks

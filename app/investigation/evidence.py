@@ -11,6 +11,7 @@ from investigation.pick import TRACE_PAGE, StepPick, address
 from investigation.split import culprit
 from investigation.store import StoreFile
 from investigation.timelines import step_section, trace_section
+from tracekit.foreign import markdown_code, plain_frame
 from tracekit.wording import METRIC_NAMES, duration_text
 
 
@@ -18,6 +19,10 @@ def stage_choice(answer: Any) -> str | None:
     """The stage whose proof is shown: chosen by a click or here, else the culprit or the largest excess."""
     stages = answer.stages.sort("excess_ns", "stage", descending=[True, False])["stage"].to_list()
     if not stages:
+        return None
+    asked = str(st.query_params.get("stage") or "")
+    if asked and asked not in stages:
+        st.warning(f"The link asks for stage {markdown_code(asked[:200])}, which this answer has not.")
         return None
     first = culprit(answer.stages, verdict=answer.verdict) or stages[0]
     ordered = [first, *(stage for stage in stages if stage != first)]
@@ -28,6 +33,8 @@ def proof_section(file: StoreFile, answer: Any) -> None:
     """The slow units with the most time in a stage, and the chosen one as a timeline."""
     st.subheader("The traces that prove it", anchor=False)
     stage = stage_choice(answer)
+    if stage is None:
+        return
     exemplars = answer.exemplars.filter(pl.col("stage") == stage)
     if exemplars.is_empty():
         st.caption(f"None of the slow ones spent time in {stage}.")
@@ -44,7 +51,7 @@ def proof_section(file: StoreFile, answer: Any) -> None:
 def _exemplar_table(exemplars: pl.DataFrame, *, metric: str, stage: str) -> dict[str, Any]:
     """The units as a table; returns the row that is chosen (the first one until another is)."""
     durations = {"value_ns": METRIC_NAMES[metric], "self_ns": f"in {stage}"}
-    shown = exemplars.with_columns(
+    shown = plain_frame(exemplars).with_columns(
         pl.col(name).map_elements(duration_text, return_dtype=pl.String).alias(label)
         for name, label in durations.items()
     )

@@ -8,6 +8,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.store import StoreFile, rows
+from tracekit.foreign import plain_frame
 from tracekit.wording import counted, duration_text, moment_text
 
 _RECENT_INGESTS = 200
@@ -17,7 +18,7 @@ def service_table(file: StoreFile) -> None:
     """Who sent spans."""
     active = (pl.col("last_ns") - pl.col("first_ns")).map_elements(duration_text, return_dtype=pl.String)
     st.dataframe(
-        rows(file, "explore/services").with_columns(
+        plain_frame(rows(file, "explore/services")).with_columns(
             active.alias("active"), pl.col("service_name").fill_null("(no name)")
         ),
         column_order=["service_name", "span_count", "error_count", "host_count", "active"],
@@ -38,7 +39,7 @@ def quality_table(quality: Any) -> None:
     found = quality.checks.filter(pl.col("severity") != "ok")
     if not found.is_empty():
         st.dataframe(
-            found,
+            plain_frame(found),
             column_order=["severity", "message", "look"],
             column_config={
                 "message": "found",
@@ -55,7 +56,7 @@ def ingest_table(file: StoreFile) -> None:
     ingests = rows(file, "explore/ingests", limit=_RECENT_INGESTS)
     received = pl.col("received_ns").map_elements(moment_text, return_dtype=pl.String)
     st.dataframe(
-        ingests.with_columns(received.alias("received")),
+        plain_frame(ingests).with_columns(received.alias("received")),
         column_order=[
             "source",
             "format",

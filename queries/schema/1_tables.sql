@@ -241,7 +241,22 @@ CREATE TABLE base.units (
     post_root_ns BIGINT NOT NULL,
     shift_ns BIGINT NOT NULL,
     conflict_count UINTEGER NOT NULL,
-    flags VARCHAR
+    flags VARCHAR,
+    seen_from VARCHAR
+);
+
+CREATE TABLE base.request_ids (
+    request_id VARCHAR NOT NULL,
+    trace_id UUID NOT NULL,
+    first_ns BIGINT NOT NULL,
+    last_ns BIGINT NOT NULL
+);
+
+CREATE TABLE base.joined_spans (
+    trace_id UUID NOT NULL,
+    span_id UBIGINT NOT NULL,
+    request_trace_id UUID NOT NULL,
+    parent_span_id UBIGINT NOT NULL
 );
 
 CREATE TABLE base.unit_stages (

@@ -188,8 +188,21 @@ SELECT
     shift_ns,
     conflict_count,
     flags,
+    coalesce(seen_from, vantage) AS seen_from,
     unit_key(kind, trace_id, root_span_id, job_id, attempt, step, rank) AS unit_key
 FROM base.units;
+
+CREATE OR REPLACE VIEW request_ids AS
+SELECT * REPLACE (replace(trace_id::VARCHAR, '-', '') AS trace_id)
+FROM base.request_ids;
+
+CREATE OR REPLACE VIEW joined_spans AS
+SELECT
+    replace(trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', span_id) AS span_id,
+    replace(request_trace_id::VARCHAR, '-', '') AS request_trace_id,
+    format('{:016x}', parent_span_id) AS parent_span_id
+FROM base.joined_spans;
 
 CREATE OR REPLACE VIEW unit_stages AS
 SELECT * FROM base.unit_stages;

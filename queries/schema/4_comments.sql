@@ -289,7 +289,7 @@ COMMENT ON COLUMN base.units.last_token_ns
 COMMENT ON COLUMN base.units.input_tokens IS 'tokens of the prompt; null when unknown';
 COMMENT ON COLUMN base.units.output_tokens IS 'tokens that were generated; null when unknown';
 COMMENT ON COLUMN base.units.outcome IS 'how the unit ended';
-COMMENT ON COLUMN base.units.vantage IS 'where the unit was observed from';
+COMMENT ON COLUMN base.units.vantage IS 'layer that saw the first token: client, gateway, engine, rank, or service where nothing calls a model';
 COMMENT ON COLUMN base.units.attributes IS 'attributes of the root span, typed';
 COMMENT ON COLUMN base.units.span_count IS 'spans of the unit';
 COMMENT ON COLUMN base.units.orphan_count IS 'spans whose parent is missing';
@@ -301,6 +301,22 @@ COMMENT ON COLUMN base.units.shift_ns IS 'largest correction of a clock, nanosec
 COMMENT ON COLUMN base.units.conflict_count IS 'values that contradict each other or cannot be';
 COMMENT ON COLUMN base.units.flags
     IS 'what was noticed about the unit, comma-separated; null when nothing was';
+COMMENT ON COLUMN base.units.seen_from
+    IS 'outermost layer whose spans the unit has: client, gateway, engine, rank, or service; null: as vantage';
+
+COMMENT ON TABLE base.request_ids
+    IS 'ids of requests that spans name, by which one request over several traces is found';
+COMMENT ON COLUMN base.request_ids.request_id IS 'the id, without what APIs put before and behind it';
+COMMENT ON COLUMN base.request_ids.trace_id IS 'trace with a span that names it';
+COMMENT ON COLUMN base.request_ids.first_ns IS 'earliest start of such a span, nanoseconds since the epoch';
+COMMENT ON COLUMN base.request_ids.last_ns IS 'latest end of such a span, nanoseconds since the epoch';
+
+COMMENT ON TABLE base.joined_spans
+    IS 'topmost spans of traces that are part of a request whose own span is in another trace';
+COMMENT ON COLUMN base.joined_spans.trace_id IS 'trace of the span';
+COMMENT ON COLUMN base.joined_spans.span_id IS 'the span';
+COMMENT ON COLUMN base.joined_spans.request_trace_id IS 'trace of the request';
+COMMENT ON COLUMN base.joined_spans.parent_span_id IS 'span of the request that it is taken to hang below';
 
 COMMENT ON TABLE base.unit_stages
     IS 'exclusive time of each stage inside a unit''s window; the parts sum to the window exactly';

@@ -1,12 +1,13 @@
 -- Units that a tail question is about, each with the duration that the question explains and its class.
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
--- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
--- Where any unit of a side calls a model, those that do not (health checks, background work) are left out. So is the
--- first step of an attempt, which compiles and warms up, where the attempt has enough others and a side does, too.
+-- in the same powers of two (only counts that the metric can depend on). Steps are classed by job. Where no span of a
+-- request is known as the call of a model, the attributes of its root say which model and how many tokens.
+-- The first step of an attempt, which compiles and warms up, is left out where the attempt has enough others and the
+-- side has, too.
 --
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
--- `value_ns`, the metric.
+-- `value_ns`, the metric; and unit_populations, made by `population/left_out.sql`.
 --
 -- Parameters:
 --   $metric: name of the metric.
@@ -47,16 +48,31 @@ warm_up AS (
 ),
 measured AS (
     SELECT
-        *,
-        bool_or(vantage != 'service') OVER (PARTITION BY side) AS models_are_called,
+        * REPLACE (
+            CASE
+                WHEN model IS NULL AND kind = 'request'
+                    THEN coalesce(attributes['gen_ai.request.model'], attributes['gen_ai.response.model'])::VARCHAR
+                ELSE model
+            END AS model,
+            CASE
+                WHEN input_tokens IS NULL AND kind = 'request'
+                    THEN try_cast(attributes['gen_ai.usage.input_tokens'] AS BIGINT)
+                ELSE input_tokens
+            END AS input_tokens,
+            CASE
+                WHEN output_tokens IS NULL AND kind = 'request'
+                    THEN try_cast(attributes['gen_ai.usage.output_tokens'] AS BIGINT)
+                ELSE output_tokens
+            END AS output_tokens
+        ),
         unit_id IN (FROM warm_up) AS warms_up,
         bool_or(unit_id NOT IN (FROM warm_up)) OVER (PARTITION BY side) AS has_other_steps
     FROM tail_selection
     WHERE kind = $unit_kind
 )
 SELECT
-    side,
-    unit_id,
+    measured.side,
+    measured.unit_id,
     start_ns,
     value_ns,
     CASE kind
@@ -74,11 +90,11 @@ SELECT
     input_tokens,
     output_tokens,
     CASE
-        WHEN flags LIKE '%implausible_times%' THEN 'implausible times'
-        WHEN kind = 'request' AND models_are_called AND vantage = 'service' THEN 'without a call of a model'
+        WHEN unit_populations.reason IS NOT NULL THEN unit_populations.reason
         WHEN warms_up AND has_other_steps THEN 'first step of an attempt'
         WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
         WHEN value_ns IS NULL THEN 'no ' || $metric
         WHEN value_ns < 0 THEN 'negative ' || $metric
     END AS left_out
 FROM measured
+LEFT JOIN unit_populations USING (side, unit_id)

@@ -115,7 +115,7 @@ def test_slow_steps_are_traced_to_their_cause(training: Database, first: int, la
     """The excess of slow steps over healthy ones is charged to the rank that was waited for."""
     where = f"step BETWEEN {first} AND {last}"
     answer = tail(training, "step", quantile=0.0, where=where, baseline="step BETWEEN 5 AND 18")
-    assert f"By stage: {cause}" in answer.summary
+    assert f"by stage {cause}" in answer.summary
     waiting = answer.stages.filter(stage="step.straggler_wait")["excess_ns"].item()
     assert answer.causes["excess_ns"].sum() == waiting
     assert answer.stages["excess_ns"].sum() == answer.excess_ns

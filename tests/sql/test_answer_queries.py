@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from math import log
 
 import duckdb
 import polars as pl
 import pytest
 
+from tests.sql.headers import named_under
 from tests.unit.analysis.rows import Request, write_units
 from tracekit import queries
 from tracekit.analysis import Selection
@@ -22,6 +23,7 @@ VALUES: dict[str, object] = {
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
     "jobs": ["job"], "minimum_count": 8, "spread_share": 0.1,
+    "is_per_token": False, "unit_limit": 5, "oldest_ns": 1, "prefix": "seen from ",
 }  # fmt: skip
 
 
@@ -41,15 +43,10 @@ def selection() -> Iterator[Selection]:
         opened.register("tail_members", pl.DataFrame(members))
         opened.register("tail_course", pl.DataFrame(members))
         opened.create_table("tail_stage_rows", "tail/stage_rows", windows=["ttft"])
+        whose = {"windows": ["ttft"], "stages": ["eng.queue"], "is_per_token": False, "unit_limit": 5}
+        opened.create_table("tail_whose", "tail/whose_units", **whose)
         opened.create_table("tail_attributes", "tail/attribute_rows", rest_band=1, block_count=8)
         yield opened
-
-
-def _documented(text: str, title: str) -> list[str]:
-    """Names under `Parameters:` or `Columns:` in the header of a statement."""
-    header = text.split("\nWITH")[0].split("\nSELECT")[0]
-    section = re.search(rf"^-- {title}:\n((?:--   .*\n?)+)", header, flags=re.MULTILINE)
-    return re.findall(r"^--   \$?(\w+):", section[1], flags=re.MULTILINE) if section else []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,8 +55,28 @@ def test_headers_name_the_parameters_and_columns_of_the_statement(selection: Sel
     text = queries.text(name)
     parameters = sorted(duckdb.extract_statements(text)[0].named_parameters)
     found = selection.rows(name, **{parameter: VALUES[parameter] for parameter in parameters})
-    assert sorted(_documented(text, "Parameters")) == parameters
-    assert _documented(text, "Columns") == found.columns
+    assert sorted(named_under(text, "Parameters")) == parameters
+    assert named_under(text, "Columns") == found.columns
+
+
+def test_every_unit_has_a_row_for_each_stage_that_is_asked_about(selection: Selection) -> None:
+    """Units that never had the stage have zero; those that do not enter have no row."""
+    found = selection.rows(
+        "tail/whose_units", windows=None, stages=["eng.decode", "eng.queue"], is_per_token=False, unit_limit=5
+    )
+    mine = found.filter(side=0).sort("unit_id", "stage").select("unit_id", "stage", "self_ns").rows()
+    assert mine == [(0, "eng.decode", 0), (0, "eng.queue", 10), (1, "eng.decode", 40), (1, "eng.queue", 20)]
+
+
+def test_time_of_a_stage_is_told_by_value_of_an_attribute(selection: Selection) -> None:
+    """Each tenant's own mean, on both sides."""
+    found = selection.rows("tail/whose_attribute", attribute="tenant")
+    logs = [round(1e6 * log(1 + self_ns / 15)) for self_ns in (10, 10, 20, 20)]
+    assert found["log_sum"].to_list() == logs
+    assert found["log_square_sum"].to_list() == [part**2 for part in logs]
+    assert found.select("value", "side", "unit_count", "sum_ns").rows() == [
+        ("a", 0, 1, 10), ("a", 1, 1, 10), ("b", 0, 1, 20), ("b", 1, 1, 20),
+    ]  # fmt: skip
 
 
 def test_units_carry_their_metric_and_why_they_are_left_out(selection: Selection) -> None:

@@ -27,8 +27,10 @@ from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
+from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
+from tracekit.analysis.population import IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
     Change,
@@ -49,15 +51,19 @@ from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE,
 from tracekit.analysis.tail import tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
+    clear_differences,
     is_load,
     is_mix,
     lacks_counterparts,
     large_stages,
     larger_work,
     slower_calls,
+    slower_for_some,
     slower_stages,
+    told_stages,
 )
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
+from tracekit.analysis.whose import clear_whose
 from tracekit.analysis.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, words_for
 
@@ -67,10 +73,13 @@ __all__ = [
     "CHECKS",
     "CLEAR_SHARE",
     "DEVICES",
+    "IMPLAUSIBLE",
     "INTRINSIC",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
+    "NO_MODEL_CALL",
+    "OTHER_LAYER",
     "PRECISIONS",
     "REFERENCE",
     "SELECTION",
@@ -96,6 +105,7 @@ __all__ = [
     "Judgement",
     "Layout",
     "MeasuredUnits",
+    "MetricsAnswer",
     "Mode",
     "PublishedSlowdowns",
     "QualityAnswer",
@@ -111,6 +121,8 @@ __all__ = [
     "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
+    "clear_differences",
+    "clear_whose",
     "compare",
     "edge_cohorts",
     "explain_hang",
@@ -125,6 +137,7 @@ __all__ = [
     "lacks_counterparts",
     "large_stages",
     "larger_work",
+    "metrics",
     "observed_steps",
     "pipeline_steps",
     "published_slowdowns",
@@ -138,9 +151,11 @@ __all__ = [
     "request_goodput",
     "slo_file",
     "slower_calls",
+    "slower_for_some",
     "slower_stages",
     "stragglers",
     "tail",
+    "told_stages",
     "what_if",
     "whatif",
     "window_cohort",

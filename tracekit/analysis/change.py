@@ -2,10 +2,11 @@
 
 Requests are put in order of their start and cut into slices of equal numbers. Each slice gives several series: how the
 requests rank in the metric among those of their class, how many are among the slowest of their class, the time of every
-stage less what the classes take on average, and the rank among all, which shows another mix. In each series the run of
-slices that stands out most above all others is sought (a scan of all episodes; a change that lasts is an episode up to
-the end), and its t is compared with what chance gives in a series with the autocorrelation that is left
-after the episode is taken out: a level shift is not memory. The limit holds for all series together.
+stage over what the classes take on average (its logarithm: queues come in bursts, whose logarithms are nearly normal),
+and the rank among all, which shows another mix. In each series the run of slices that stands out most above all others
+is sought (a scan of all episodes; a change that lasts is an episode up to the end), and its t is compared with what
+chance gives in a series with the autocorrelation that is left after the episode is taken out: a level shift is not
+memory. The limit holds for all series together. Of several episodes the clearest counts.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ _SLOW_RANKS = (0.9, 0.98)
 _STAGE_SHARE = 0.001
 _CLIPPED_DEVIATIONS = 6.0
 """Slices further than so many median deviations from the median count as this far: one outlier is no episode."""
+
+_RATIO_OFFSET = 0.1
+"""Added to ratios before the logarithm: a slice without a stage is a tenth of the usual, not infinitely little."""
 
 _DRAWS = 600
 _SEED = 20_250_311
@@ -72,8 +76,10 @@ def found_change(selection: Selection) -> Change | None:
     order = np.lexsort((units.unit_id, units.start_ns))
     slices = np.empty(units.count, dtype=np.int64)
     slices[order] = np.arange(units.count) * count // units.count
-    slower = _metric_series(units, slices) | _stage_series(selection, units, slices, count)
-    found = _clearest(slower, len(slower) + 1) or _clearest({"mix": _ranks(units.value_ns)}, len(slower) + 1, slices)
+    stages = _stage_series(selection, units, slices, count)
+    slower = _metric_series(units, slices) | stages
+    tested = len(slower) + 1
+    found = _clearest(slower, tested) or _clearest({"mix": _slice_means(_ranks(units.value_ns), slices)}, tested)
     return None if found is None else _bounded(*found, units, order, count)
 
 
@@ -82,12 +88,9 @@ def _slice_count(unit_count: int) -> int:
     return min(SLICE_LIMIT, 1 << max(unit_count // _UNITS_PER_SLICE, 1).bit_length() - 1)
 
 
-def _clearest(
-    series: dict[str, np.ndarray], tested: int, slices: np.ndarray | None = None
-) -> tuple[str, _Episode] | None:
+def _clearest(series: dict[str, np.ndarray], tested: int) -> tuple[str, _Episode] | None:
     """The series with the episode furthest beyond chance; `tested`: series that share the false alarms."""
-    courses = series if slices is None else {name: _slice_means(values, slices) for name, values in series.items()}
-    episodes = {name: episode(course, FALSE_ALARM / tested) for name, course in courses.items()}
+    episodes = {name: episode(course, FALSE_ALARM / tested) for name, course in series.items()}
     name = max(episodes, key=lambda name: episodes[name].ratio)
     return (name, episodes[name]) if episodes[name].ratio > 1 else None
 
@@ -100,7 +103,8 @@ def episode(course: np.ndarray, false_alarm: float) -> _Episode:
     centred = _clipped(course)
     centred = centred - centred.mean()
     squares = float((centred**2).sum())
-    if squares <= 0:
+    # Sums in double precision differ by their rounding.
+    if np.ptp(centred) <= 1e-9 * np.abs(course).max():
         return _Episode(0, 0, 0.0)
     contrasts = _contrasts(centred[None, :])[0]
     first, last = np.unravel_index(int(np.argmax(contrasts)), contrasts.shape)
@@ -201,7 +205,7 @@ def _slice_means(values: np.ndarray, slices: np.ndarray) -> np.ndarray:
 
 
 def _stage_series(selection: Selection, units: MeasuredUnits, slices: np.ndarray, count: int) -> dict[str, np.ndarray]:
-    """Time of each stage a unit over what units of its class take on average, by slice."""
+    """Logarithm of the time of each stage over what units of its class take on average, by slice."""
     metric = selection.metric
     course = pl.DataFrame({"unit_id": units.unit_id, "bin": slices, "class_id": units.class_id})
     selection.register("tail_course", course)
@@ -224,8 +228,9 @@ def _over_usual(part: pl.DataFrame, held: pl.DataFrame, usual: pl.DataFrame, cou
     totals = held.group_by("bin").agg(pl.col("units").sum())
     taken = part.group_by("bin").agg(pl.col("self_ns").sum())
     table = totals.join(by_slice, on="bin", how="left").join(taken, on="bin", how="left").fill_null(0).sort("bin")
-    over = (table["self_ns"] - table["expected_ns"]) / table["units"]
-    return over.to_numpy().astype(np.float64)[:count]
+    taken_ns, expected_ns = (table[name].to_numpy().astype(np.float64)[:count] for name in ("self_ns", "expected_ns"))
+    ratio = np.divide(taken_ns, expected_ns, out=np.ones_like(taken_ns), where=expected_ns > 0)
+    return np.log(ratio + _RATIO_OFFSET)
 
 
 def _bounded(name: str, found: _Episode, units: MeasuredUnits, order: np.ndarray, count: int) -> Change:

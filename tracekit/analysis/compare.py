@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from tracekit.analysis import blocks
 from tracekit.analysis.answer import question
 from tracekit.analysis.compare_answer import CompareAnswer, Verdict
 from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selected
+from tracekit.analysis.judgement import middle_ranks, own_block_count
 from tracekit.analysis.mix import whole_parts
 from tracekit.analysis.same_mix import METRICS, Matched, Means, matched, stage_means
-from tracekit.analysis.significance import Uncertainty, from_blocks
+from tracekit.analysis.significance import SlicedSide, Uncertainty, from_slices
 from tracekit.analysis.slo import SloSet, slo_goal
 from tracekit.store import Database
 
@@ -76,7 +77,8 @@ def compare(
     """
     goal = None if slo is None else slo_goal(slo)
     databases = (other or database, database)
-    sides, names = compared_sides(databases, (selected(before), selected(after)), goal, where)
+    compared = compared_sides(databases, (selected(before), selected(after)), goal, where)
+    sides, names = compared.sides, compared.stages
     matches = {metric: matched(sides, metric) for metric in METRICS}
     matches = {metric: match for metric, match in matches.items() if len(match.weights)}
     means = {
@@ -93,6 +95,7 @@ def compare(
         before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
         metrics=metrics, stages=stages, outcomes=outcomes, load=_load_frame(sides),
         method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict,
+        left_out=compared.left_out, seen_from=compared.seen_from,
     )  # fmt: skip
 
 
@@ -159,25 +162,30 @@ def _judged(
         return None, [], "no_units"
     if min(sizes) < MINIMUM_UNITS or not means:
         return None, [], "too_few_units"
-    merged = []
-    for number, side in enumerate(sides):
-        parts = [pair[number].contributions for pair in means.values()]
-        merged.append(_in_blocks(side, np.concatenate([*parts, shares.contributions[number]], axis=1), parts))
-    counts = [len(part) for part in merged]
-    if min(counts) < blocks.MINIMUM_BLOCKS:
+    sliced = [
+        _sliced(side, [pair[number].contributions for pair in means.values()], shares.contributions[number])
+        for number, side in enumerate(sides)
+    ]
+    counts = [max(1, int(side.block_counts[-1])) for side in sliced]
+    everywhere = [len(side.occupied(blocks.FEWEST_BLOCKS, np.arange(1))) for side in sliced]
+    if min(everywhere) < blocks.FEWEST_BLOCKS:
         return None, counts, "too_few_blocks"
-    return from_blocks([merged[1], -merged[0]]), counts, None
+    return from_slices([replace(side, block_counts=side.block_counts[:-1]) for side in sliced]), counts, None
 
 
-def _in_blocks(side: ComparedSide, contributions: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
-    """Contributions of blocks of time that hold requests at all, as many as are independent."""
+def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:
+    """A side by slices of time with the independent blocks of each estimate, and last those of the whole time."""
     present = np.bincount(side.unit_slices, minlength=blocks.SLICE_COUNT)
     # Ranks show a swinging load that a few extreme durations would hide.
-    ranks = side.served["e2e_ns"].rank("average").to_numpy()
+    ranks = middle_ranks(side.served["e2e_ns"].to_numpy())
     deviations = np.bincount(side.served_slices, ranks - ranks.mean(), minlength=blocks.SLICE_COUNT)
-    series = [deviations, *(part[:, -1] for part in parts)]
-    count = max(1, int(blocks.independent_block_count(series)))
-    return blocks.merged(contributions, count)[blocks.merged(present, count) > 0]
+    counts = []
+    for part in parts:
+        counts += [own_block_count(column, present) for column in part.T[:-1]]
+        counts.append(blocks.independent_block_count([deviations, part[:, -1]]))
+    counts += [own_block_count(column, present) for column in shares.T]
+    whole = blocks.independent_block_count([deviations, *(part[:, -1] for part in parts)])
+    return SlicedSide(np.concatenate([*parts, shares], axis=1), present, np.array([*counts, whole]))
 
 
 def _metric_frame(matches: dict[str, Matched], judged: _Judged) -> pl.DataFrame:
@@ -208,7 +216,9 @@ def _stage_frame(names: list[str], matches: dict[str, Matched], judged: _Judged)
         ]
     frame = pl.DataFrame(table, schema=STAGE_SCHEMA)
     order = pl.col("metric").replace_strict({name: number for number, name in enumerate(METRICS)}, return_dtype=pl.Int8)
-    return frame.sort(order, pl.col("excess_ns").abs(), "stage", descending=[False, True, False])
+    # What is beyond chance comes first.
+    is_sure = pl.col("significant").fill_null(value=False)
+    return frame.sort(order, is_sure, pl.col("excess_ns").abs(), "stage", descending=[False, True, True, False])
 
 
 def _changes(

@@ -33,8 +33,8 @@ VALUE_LIMIT = 50
 _NORMAL_REACH = 1.959964
 
 
-def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str]]:
-    """Values that are more frequent in the tail (DIFFERENCE_SCHEMA), and the attributes set aside.
+def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Values that are more frequent in the tail (DIFFERENCE_SCHEMA), the attributes compared, and those set aside.
 
     The tail is compared with the `rest` of the layout. `ratio` is share over share, with a 95 % interval; null where
     the rest has none. `adjusted_p`: Fisher's exact test, as false discovery rate (Benjamini-Hochberg) over all values
@@ -48,7 +48,7 @@ def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str]]:
     parts += [comparison.rows("tail/difference_attribute", attribute=key) for key in chosen]
     tables = [_table(part) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)]
     found = pl.concat([pl.DataFrame(schema=DIFFERENCE_SCHEMA), *tables])
-    return _ranked(found), set_aside
+    return _ranked(found), chosen, set_aside
 
 
 def _comparable_attributes(comparison: Comparison) -> tuple[list[str], list[str]]:

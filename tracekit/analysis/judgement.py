@@ -13,7 +13,7 @@ from tracekit.analysis.comparison import Layout
 from tracekit.analysis.influence import influence_sums
 from tracekit.analysis.like_units import like_influence
 from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.significance import Uncertainty, from_blocks, from_windows, widened
+from tracekit.analysis.significance import SlicedSide, Uncertainty, from_slices, from_windows, widened
 from tracekit.schema import MINIMUM_UNITS
 
 Shortage = Literal["too_few_units", "too_few_blocks"]
@@ -58,7 +58,11 @@ def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, in
     sides = [(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])]
     # A tail that is one short event has no spread inside, and says nothing of how often there is such an event.
     is_spread = all(_quarter_count(cohort) >= blocks.FEWEST_BLOCKS for cohort in (tail, reference))
-    return _by_blocks(sides, 1 if is_spread else blocks.MINIMUM_BLOCKS)
+    return _by_blocks(sides, 1 if is_spread else blocks.MINIMUM_BLOCKS, is_all=_is_all(tail))
+
+
+def _is_all(tail: Cohort) -> bool:
+    return tail.count == tail.units.count
 
 
 def _quarter_count(cohort: Cohort) -> int:
@@ -70,32 +74,49 @@ def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort, contributions:
     counts = np.bincount(reference.bins)
     means = with_total(sums.by_bin[REFERENCE] / counts[:, None])
     between = from_windows(means)
-    own = _by_blocks([(tail.units, contributions)]).uncertainty
+    own = _by_blocks([(tail.units, contributions)], is_all=_is_all(tail)).uncertainty
     uncertainty = between if own is None else widened(between, own)
     return Judgement("windows", [len(counts)], [tail.units.duration_ns], uncertainty)
 
 
-def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1) -> Judgement:
+def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1, *, is_all: bool = False) -> Judgement:
     """Judge by blocks of each side; with fewer independent ones than `fewest` not at all."""
-    merged, shares = zip(*(_occupied_blocks(units, contributions) for units, contributions in sides), strict=True)
-    counts = [max(1, int(share * len(part))) for part, share in zip(merged, shares, strict=True)]
+    sliced = [_sliced(units, contributions, is_all=is_all) for units, contributions in sides]
+    counts = [max(1, int(side.block_counts[-1])) for side in sliced]
     lengths = [units.duration_ns // count for (units, _), count in zip(sides, counts, strict=True)]
-    if min(len(part) for part in merged) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
+    occupied = [
+        len(side.occupied(max(blocks.FEWEST_BLOCKS, count), np.arange(1)))
+        for side, count in zip(sliced, counts, strict=True)
+    ]
+    if min(occupied) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
-    return Judgement("blocks", counts, lengths, from_blocks(list(merged), 1 / min(shares)))
+    return Judgement("blocks", counts, lengths, from_slices(sliced))
 
 
-def _occupied_blocks(units: MeasuredUnits, contributions: np.ndarray) -> tuple[np.ndarray, float]:
-    """Contributions of blocks that hold units at all (float64[K, S + 1]), and the share of independent ones."""
+def _sliced(units: MeasuredUnits, contributions: np.ndarray, *, is_all: bool) -> SlicedSide:
+    """A side by slices of time, with how many independent blocks each of its estimates has (the whole is the last).
+
+    `is_all`: whether the estimates are means over all units of the side, and not over its slowest.
+    """
     bins = blocks.slices(units.start_ns)
     adjusted_ns = _less_class_means(units)
     deviations = np.bincount(bins, adjusted_ns, minlength=blocks.SLICE_COUNT)
     # Ranks show a swinging load that a few extreme durations would hide.
-    ranks = np.bincount(bins, _middle_ranks(adjusted_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
-    independent = blocks.independent_block_count([deviations, ranks, contributions[:, -1]])
-    count = max(blocks.FEWEST_BLOCKS, int(independent))
-    occupied = blocks.merged(np.bincount(bins, minlength=blocks.SLICE_COUNT), count) > 0
-    return blocks.merged(contributions, count)[occupied], min(1.0, independent / count)
+    ranks = np.bincount(bins, middle_ranks(adjusted_ns) - (units.count - 1) / 2, minlength=blocks.SLICE_COUNT)
+    counts = np.bincount(bins, minlength=blocks.SLICE_COUNT)
+    whole = blocks.independent_block_count([deviations, ranks, contributions[:, -1]])
+    own = np.array([own_block_count(column, counts) for column in contributions.T[:-1]])
+    if not is_all:
+        # Who is among the slowest depends on the whole, and with it all that they took.
+        own = np.minimum(own, whole)
+    return SlicedSide(contributions, counts, np.append(own, whole))
+
+
+def own_block_count(column: np.ndarray, counts: np.ndarray) -> float:
+    """Independent blocks of one estimate: by what slices add to it, and by how they rank in that."""
+    ranks, held = np.zeros(len(column)), counts > 0
+    ranks[held] = middle_ranks(column[held]) - (held.sum() - 1) / 2
+    return blocks.independent_block_count([column, ranks])
 
 
 def _less_class_means(units: MeasuredUnits) -> np.ndarray:
@@ -105,7 +126,7 @@ def _less_class_means(units: MeasuredUnits) -> np.ndarray:
     return units.value_ns - means[units.class_id]
 
 
-def _middle_ranks(values: np.ndarray) -> np.ndarray:
+def middle_ranks(values: np.ndarray) -> np.ndarray:
     """Rank of each value; equal values share the middle of their ranks (float64)."""
     ordered = np.sort(values)
     first = np.searchsorted(ordered, values, side="left")
@@ -120,5 +141,5 @@ def judge_like(judgement: Judgement, layout: Layout, sums: StageSums, quantile: 
         return judgement
     baseline, own = like_influence(like, quantile, sums, layout.like_number)
     selection = influence_sums(band_sums(sums, layout.cohorts, TAIL, layout.edges[TAIL])) - own
-    judged = _by_blocks([(tail.units, selection), (like.baseline, baseline)])
+    judged = _by_blocks([(tail.units, selection), (like.baseline, baseline)], is_all=quantile == 0)
     return replace(judgement, like_uncertainty=judged.uncertainty)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
 
+from tracekit import queries
 from tracekit.analysis.answer import BaseAnswer, question, registered
 from tracekit.analysis.checks import CLOCK_LIMITS, Finding, check_of, severity
 from tracekit.analysis.evidence import Evidence
-from tracekit.schema import QualityVerdict
+from tracekit.analysis.population import OTHER_LAYER, population_of
+from tracekit.schema import FUTURE_TOLERANCE_NS, PAST_TOLERANCE_NS, QualityVerdict
 from tracekit.store import Database
-
-FUTURE_TOLERANCE_NS = 86_400_000_000_000
-"""A span that starts more than a day after its arrival has a wrong clock."""
-
-PAST_TOLERANCE_NS = 20 * 365 * 86_400_000_000_000
-"""A span that ended more than twenty years before its arrival has a wrong clock or a wrong unit."""
 
 _FINDING_SCHEMA = {
     "check": pl.String,
@@ -86,6 +83,7 @@ def quality(database: Database) -> QualityAnswer:
                 future_tolerance_ns=FUTURE_TOLERANCE_NS,
                 past_tolerance_ns=PAST_TOLERANCE_NS,
             ),
+            _other_layers(database),
             database.query("quality/arrival_checks", signal=None),
             database.query("quality/signal_checks"),
             database.query("quality/job_checks"),
@@ -100,6 +98,14 @@ def quality(database: Database) -> QualityAnswer:
         descending=[False, True, False],
     )
     return QualityAnswer(ranked, _verdict(ranked["severity"].to_list()))
+
+
+def _other_layers(database: Database) -> pl.DataFrame:
+    """Requests that no answer counts with the others, because another layer saw them: as the answers leave them out."""
+    candidates = "SELECT 0 AS side, unit_id, kind, flags, seen_from, outcome = 'ok' AS is_measured FROM units"
+    with closing(database.cursor()) as cursor:
+        population_of(cursor, f"{candidates} WHERE kind = 'request'")
+        return cursor.sql(queries.text("quality/other_layers"), params={"prefix": OTHER_LAYER}).pl()
 
 
 def _row(name: str, count: int, total: int) -> dict[str, object]:

@@ -13,8 +13,9 @@ import polars as pl
 from tracekit import queries
 from tracekit.analysis.condition import checked_condition
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits
+from tracekit.analysis.population import population_of
 from tracekit.errors import QueryError
-from tracekit.schema import METRICS, OUTCOMES, Metric
+from tracekit.schema import ANY_OUTCOME, METRICS, OUTCOMES, Metric
 from tracekit.store import Database
 
 CLASS_LIMIT = 255
@@ -27,8 +28,9 @@ class Selection:
     """Units with a metric: those that are asked about, and those of the baseline selection where there is one.
 
     A context manager. It owns a cursor and, on it, the temporary view `tail_selection` (units of both sides by the
-    conditions) and the tables `tail_units` (with metric, class and why some are left out) and `tail_classes`, which
-    statements of `queries/tail` and `queries/quality` read. All are gone when it is closed.
+    conditions) and the tables `unit_populations` (who is in no answer with the others), `tail_units` (with metric,
+    class and why some are left out) and `tail_classes`, which statements of `queries/tail` and `queries/quality` read.
+    All are gone when it is closed.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Selection:
             raise QueryError(f"a condition does not fit the view `units`: {error}{hint}") from error
         metric = self.metric
         try:
+            self._leave_out(outcome)
             self.create_table(
                 "tail_units",
                 "tail/units",
@@ -127,6 +130,15 @@ class Selection:
         except duckdb.Error as error:
             raise QueryError(f"the units cannot be selected: {error}") from error
         self.create_table("tail_classes", "tail/classes", class_limit=CLASS_LIMIT)
+
+    def _leave_out(self, outcome: str) -> None:
+        """Make the table `unit_populations`."""
+        fits = "true" if outcome == ANY_OUTCOME else f"outcome = '{outcome}'"
+        population_of(
+            self._cursor,
+            f"SELECT side, unit_id, kind, flags, seen_from, {fits} AND value_ns >= 0 AS is_measured "
+            f"FROM tail_selection WHERE kind = '{self.metric.unit_kind}'",
+        )
 
     def _side(self, side: int, condition: str | None, *, option: str) -> str:
         checked = checked_condition(self._cursor, condition, option=option)

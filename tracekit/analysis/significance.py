@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from math import erfc, sqrt
 
 import numpy as np
+
+from tracekit.analysis import blocks
 
 CONFIDENCE = 0.95
 _DRAWS = 4000
@@ -19,16 +22,15 @@ class Uncertainty:
     """Spread of S estimates and how to judge them.
 
     `standard_error`: float64[S], in the unit of the estimates. `skewness`: float64[S], that of the estimates.
-    `freedom`: degrees of freedom. `critical`: the largest |t| over all S that chance alone exceeds in 5 % of
-    cases. `reach`: the |t| that chance exceeds in 5 % of cases for one estimate. `interval_error`: float64[S], the
-    spread that intervals must cover where it is more than that of the test; None where it is the same.
+    `critical`: float64[S], the |t| of each that chance alone exceeds for any of all S in 5 % of cases. `reach`:
+    float64[S], the |t| that it exceeds in 5 % of cases for this one. `interval_error`: float64[S], the spread that
+    intervals must cover where it is more than that of the test; None where it is the same.
     """
 
     standard_error: np.ndarray
     skewness: np.ndarray
-    freedom: int
-    critical: float
-    reach: float
+    critical: np.ndarray
+    reach: np.ndarray
     interval_error: np.ndarray | None = None
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
@@ -44,24 +46,60 @@ class Uncertainty:
 
         The tail of a loaded system is skew: a plain t interval misses on the high side (Hall 1992).
         """
-        skew_low = _bent(np.full_like(estimates, -self.reach), self.skewness)
-        skew_high = _bent(np.full_like(estimates, self.reach), self.skewness)
+        skew_low = _bent(-self.reach, self.skewness)
+        skew_high = _bent(self.reach, self.skewness)
         error = self.standard_error if self.interval_error is None else self.interval_error
         low = estimates - error * np.maximum(skew_high, self.reach)
         high = estimates - error * np.minimum(skew_low, -self.reach)
         return low, high
 
 
-def from_blocks(contributions: list[np.ndarray], design_effect: float = 1.0) -> Uncertainty:
-    """Uncertainty of a sum of independent estimates from their block contributions.
+@dataclass(frozen=True)
+class SlicedSide:
+    """One side of a comparison by slices of time: M slices, S estimates.
 
-    Each array is float64[K, S] with columns that sum to zero (`influence_sums`); arrays of different
-    selections are independent of each other. Degrees of freedom are those of the side with the fewest
-    blocks, which is the lower bound of Welch's. `design_effect`: by how much the variance is larger than that of
-    independent blocks.
+    `contributions`: float64[M, S], what each slice adds to the estimates; columns sum to zero. `unit_counts`: int64[M].
+    `block_counts`: float64[S], how many independent blocks the time of each column makes; below `FEWEST_BLOCKS` it is
+    cut into so many, and a design effect says by how much the variance is larger than theirs.
     """
-    stacked = np.concatenate([part * np.sqrt(len(part) / (len(part) - 1)) for part in contributions])
-    return _uncertainty(stacked * np.sqrt(design_effect), freedom=min(len(part) for part in contributions) - 1)
+
+    contributions: np.ndarray
+    unit_counts: np.ndarray
+    block_counts: np.ndarray
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Variance, third moment and degrees of freedom of each estimate: float64[S] each."""
+        variance, cubes, freedom = (np.zeros(len(self.block_counts)) for _ in range(3))
+        counts = np.maximum(blocks.FEWEST_BLOCKS, self.block_counts.astype(np.int64))
+        for count in np.unique(counts):
+            columns = np.flatnonzero(counts == count)
+            parts = self.occupied(int(count), columns)
+            held = max(len(parts), 2)
+            scale = np.sqrt(held / (held - 1) * np.maximum(count / self.block_counts[columns], 1.0))
+            variance[columns] = ((parts * scale) ** 2).sum(axis=0)
+            cubes[columns] = ((parts * scale) ** 3).sum(axis=0)
+            freedom[columns] = held - 1
+        return variance, cubes, freedom
+
+    def occupied(self, count: int, columns: np.ndarray) -> np.ndarray:
+        """Contributions of so many blocks of time, less those that hold no units."""
+        present = blocks.merged(self.unit_counts, count) > 0
+        return blocks.merged(self.contributions[:, columns], count)[present]
+
+
+def from_slices(sides: list[SlicedSide]) -> Uncertainty:
+    """Uncertainty of sums of independent estimates, each judged by blocks as long as its own memory needs.
+
+    A queue that swings slowly says nothing of a stage that does not. Degrees of freedom are Satterthwaite's (1946):
+    a long baseline adds little to the variance, and takes little from what a short window shows.
+    """
+    moments = [side.moments() for side in sides]
+    variance = sum(part for part, _, _ in moments)
+    cubes = sum(part for _, part, _ in moments)
+    spread = sum(part**2 / freedom for part, _, freedom in moments)
+    fewest = np.min([freedom for _, _, freedom in moments], axis=0)
+    freedom = np.divide(variance**2, spread, out=fewest.copy(), where=spread > 0)
+    return _uncertainty(np.sqrt(variance), cubes, np.floor(freedom + 1e-9).astype(np.int64), _family_chance(sides))
 
 
 def widened(uncertainty: Uncertainty, other: Uncertainty) -> Uncertainty:
@@ -79,19 +117,39 @@ def from_windows(window_means: np.ndarray) -> Uncertainty:
     The standard error is sd * sqrt(1 + 1/K): that of a new window minus the mean of K windows.
     """
     count = len(window_means)
-    centred = window_means - window_means.mean(axis=0)
-    return _uncertainty(centred * np.sqrt((1 + 1 / count) / (count - 1)), freedom=count - 1)
+    parts = (window_means - window_means.mean(axis=0)) * np.sqrt((1 + 1 / count) / (count - 1))
+    freedom = np.full(parts.shape[1], count - 1)
+    return _uncertainty(np.sqrt((parts**2).sum(axis=0)), (parts**3).sum(axis=0), freedom, _least_chance(parts))
 
 
-def _uncertainty(contributions: np.ndarray, *, freedom: int) -> Uncertainty:
-    error = np.sqrt((contributions**2).sum(axis=0))
-    cubes = (contributions**3).sum(axis=0)
+def _uncertainty(error: np.ndarray, cubes: np.ndarray, freedom: np.ndarray, least_chance: float) -> Uncertainty:
     skewness = np.divide(cubes, error**3, out=np.zeros_like(error), where=error > 0)
-    if freedom < _SKEWNESS_FREEDOM:
-        # So few parts do not show a third moment.
-        skewness = np.zeros_like(error)
-    critical = _max_critical(contributions, error, freedom)
-    return Uncertainty(error, skewness, freedom, critical, student_quantile(CONFIDENCE, freedom))
+    # So few parts do not show a third moment.
+    skewness[freedom < _SKEWNESS_FREEDOM] = 0.0
+    numbers = freedom.tolist()
+    critical = np.array([student_quantile(1 - least_chance, number) for number in numbers])
+    return Uncertainty(error, skewness, critical, np.array([student_quantile(CONFIDENCE, each) for each in numbers]))
+
+
+def _family_chance(sides: list[SlicedSide]) -> float:
+    everything = np.arange(len(sides[0].block_counts))
+    count = min(blocks.BLOCK_LIMIT, *(len(side.contributions) for side in sides))
+    return _least_chance(np.concatenate([side.occupied(count, everything) for side in sides]))
+
+
+def _least_chance(parts: np.ndarray) -> float:
+    """The chance below which, of all estimates together, the least likely falls in 5 % of cases.
+
+    Simulated for normal estimates that are correlated as their parts are: float64[K, S].
+    """
+    live = (parts**2).sum(axis=0) > 0
+    if not live.any():
+        return 1 - CONFIDENCE
+    shape = parts[:, live] / np.sqrt((parts[:, live] ** 2).sum(axis=0))
+    normal = np.random.default_rng(_SEED).standard_normal((_DRAWS, len(shape))) @ shape
+    largest = float(np.quantile(np.abs(normal).max(axis=1), CONFIDENCE))
+    # A single estimate needs no simulation to know its bound; the family's can only be stricter.
+    return min(1 - CONFIDENCE, erfc(largest / sqrt(2)))
 
 
 def _straightened(statistic: np.ndarray, skewness: np.ndarray) -> np.ndarray:
@@ -104,21 +162,6 @@ def _bent(normal: np.ndarray, skewness: np.ndarray) -> np.ndarray:
     safe = np.where(np.abs(skewness) > 1e-9, skewness, 1.0)
     bent = 3 / safe * (np.cbrt(1 + safe * (normal - safe / 6)) - 1)
     return np.where(np.abs(skewness) > 1e-9, bent, normal)
-
-
-def _max_critical(contributions: np.ndarray, error: np.ndarray, freedom: int) -> float:
-    """The 95 % quantile of max |t| of a multivariate t with the correlation of the contributions."""
-    live = error > 0
-    if not live.any():
-        return student_quantile(CONFIDENCE, freedom)
-    shape = contributions[:, live]
-    shape = shape / np.sqrt((shape**2).sum(axis=0))
-    random = np.random.default_rng(_SEED)
-    normal = random.standard_normal((_DRAWS, len(shape))) @ shape
-    scale = np.sqrt(random.chisquare(freedom, _DRAWS) / freedom)
-    largest = np.abs(normal).max(axis=1) / scale
-    # A single estimate needs no simulation to know its bound; the family's can only be wider.
-    return max(float(np.quantile(largest, CONFIDENCE)), student_quantile(CONFIDENCE, freedom))
 
 
 @cache

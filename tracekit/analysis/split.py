@@ -21,8 +21,11 @@ from tracekit.analysis.rounding import apportioned, rounded_parts
 from tracekit.analysis.selection import CLASS_LIMIT
 from tracekit.schema import UNATTRIBUTED, StepStage, UnitKind
 
-LARGE_FACTOR = 3
+LARGE_FACTOR = 1.5
 """A stage that takes so many times its baseline matters, whatever its share of the whole."""
+
+GROWN_FACTOR = 1.1
+"""A stage that takes so many times its baseline matters where it is not a negligible part of the whole."""
 
 STAGE_SCHEMA = {
     "stage": pl.String,
@@ -97,7 +100,7 @@ def stage_frame(
 ) -> tuple[pl.DataFrame, MixSplit]:
     """One row a stage (STAGE_SCHEMA), the largest excess first, and the split by mix, stages in name order.
 
-    `floor_ns`: no smaller excess is called significant, unless it is large for its stage (`LARGE_FACTOR`); none is
+    `floor_ns`: no smaller excess is called significant, unless its stage grew for itself (`GROWN_FACTOR`); none is
     below the resolution of the clocks.
     """
     sums, cohorts = comparison.sums, comparison.layout.cohorts
@@ -234,9 +237,10 @@ def _totals(sums: StageSums, cohort: int) -> list[int]:
 
 
 def _floors(tail: list[int], baseline: list[int], floor_ns: int, resolution_ns: int) -> np.ndarray:
-    """The least excess of each stage that matters: of the whole, or of what is large for the stage itself."""
-    is_large = np.array(tail) >= LARGE_FACTOR * np.array(baseline)
-    return np.where(is_large, resolution_ns, floor_ns)
+    """The least excess of each stage that matters: of the whole, or of what the stage itself took."""
+    before = np.array(baseline)
+    has_moved = np.abs(np.array(tail) - before) >= (GROWN_FACTOR - 1) * before
+    return np.where(has_moved, resolution_ns, floor_ns)
 
 
 def _alternative_excess(sums: StageSums, cohorts: list[Cohort]) -> np.ndarray:

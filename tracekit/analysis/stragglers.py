@@ -174,10 +174,12 @@ def _evidence(database: Database, job: str | None) -> Evidence:
 
 
 def _waited_for(database: Database, job: str | None, *, is_named: bool) -> pl.DataFrame:
-    """How long the others waited for each rank (WAITED_FOR_SCHEMA); empty where culprits are named."""
+    """How long the others waited for each rank (WAITED_FOR_SCHEMA), longest first; none where culprits are named."""
     if is_named:
         return pl.DataFrame(schema=WAITED_FOR_SCHEMA)
-    return database.query("stragglers/waited_for", job=job).cast(WAITED_FOR_SCHEMA)
+    held_up = database.query("stragglers/held_up", job=job)
+    summed = held_up.group_by("job_id", "rank").agg(pl.col("waited_ns").sum()).cast(WAITED_FOR_SCHEMA)
+    return summed.sort("waited_ns", "job_id", "rank", descending=[True, False, False])
 
 
 def _slowdown(jobs: pl.DataFrame) -> float | None:

@@ -14,6 +14,7 @@ from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.change import Change, found_change
 from tracekit.analysis.cohorts import Cohort
 from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comparison, Layout
+from tracekit.analysis.counters import counter_frame
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import Judgement, judge, judge_like
@@ -25,12 +26,16 @@ from tracekit.analysis.selection import Selection
 from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import verdict_of
+from tracekit.analysis.whose import clear_whose, whose_frame
 from tracekit.errors import UsageError
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric, UnitKind
 from tracekit.store import Database
 
 PRACTICAL_SHARE = 0.05
 """A stage with less than this share of the excess is not called significant, however certain it is."""
+
+SURE_PART = 0.25
+"""A stage that is surely slower and has this share of the excess comes before larger ones that could be chance."""
 
 EXEMPLAR_LIMIT = 5
 """Units that are shown for each stage."""
@@ -92,7 +97,7 @@ def tail(
     metric: `ttft`, `tpot`, `e2e` (requests) or `step` (training steps, one unit a rank).
     quantile: the tail is `metric >= quantile`; 0 takes all units. None takes the highest of `DEFAULT_QUANTILES` that
         leaves at least `MINIMUM_UNITS` units in the tail of the selection and of the baseline selection, and
-        all units where none does.
+        all units where none does, or where two selections differ in nothing at that quantile and do over all.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
     baseline: `auto` finds when the store changed (`found_change`) and compares the requests of that time with those
         before; where it did not change, and for steps, it is `body`. `body` compares the tail with the middle (p40 to
@@ -112,16 +117,26 @@ def tail(
         with Selection(database, metric, where=where, outcome=outcome) as selection:
             change = found_change(selection)
         if change is not None:
-            # What stood out in the course of time is told only where a comparison bears it out: of the slowest, or of
-            # all, who show a small change better.
-            for used in (quantile, 0.0) if quantile is None else (quantile,):
-                answer = _answered(database, replace(asked, change=change, used=used))
-                if answer.verdict not in _UNCONFIRMED:
-                    return answer
-    return _answered(database, asked)
+            # What stood out in the course of time is told only where a comparison bears it out.
+            answer = _of_slowest_or_all(database, replace(asked, change=change))
+            if answer.verdict not in UNCONFIRMED:
+                return answer
+    return _of_slowest_or_all(database, asked)
 
 
-_UNCONFIRMED = ("no_excess", "too_few_blocks", "too_few_units", "no_units")
+UNCONFIRMED = ("no_excess", "too_few_blocks", "too_few_units", "no_units")
+"""Verdicts that nothing follows from."""
+
+
+def _of_slowest_or_all(database: Database, asked: TailQuestion) -> TailAnswer:
+    """The answer of the slowest; where it names no stage, that of all, who show a small change better, if it does."""
+    answer = _answered(database, asked)
+    is_open = asked.quantile is None and answer.quantile > 0 and answer.comparison == "selection"
+    if not is_open or answer.verdict not in (*UNCONFIRMED, "excess_spread"):
+        return answer
+    of_all = _answered(database, replace(asked, used=0.0))
+    names_more = of_all.verdict not in UNCONFIRMED and not (answer.verdict == of_all.verdict == "excess_spread")
+    return replace(of_all, is_of_all=True) if names_more else answer
 
 
 def _answered(database: Database, asked: TailQuestion) -> TailAnswer:
@@ -197,13 +212,12 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     floor_ns = max(resolution_ns, round(PRACTICAL_SHARE * abs(comparison.excess_ns)))
     stages, mix = split.stage_frame(comparison, judgement, by_class, floor_ns=floor_ns, resolution_ns=resolution_ns)
     operations = split.operation_frame(comparison, stages)
-    differences, set_aside = difference_frame(comparison)
+    differences, compared, set_aside = difference_frame(comparison)
     facts = _excess(comparison, judgement, resolution_ns)
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
-    if comparison.layout.levels and not facts["significant"]:
-        # Where the whole could be chance, the stages that could not be come first, as in the sentence.
-        certain = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
-        stages = stages.sort(certain, pl.col("excess_ns"), pl.col("stage"), descending=[True, True, False])
+    whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
+    if comparison.layout.levels:
+        stages = _surest_first(stages, whose, comparison.excess_ns if facts["significant"] else 0)
     if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
         facts["shortage"] = "too_few_blocks"
     return facts | {
@@ -215,10 +229,24 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "load": load_frame(comparison),
         "rare_calls": rare_call_frame(comparison),
         "levels": split.level_frame(comparison),
+        "whose": whose,
         "differences": differences,
+        "counters": counter_frame(comparison),
         "attributes_set_aside": set_aside,
         "exemplars": comparison.rows("tail/exemplars", limit=EXEMPLAR_LIMIT),
     }
+
+
+def _surest_first(stages: pl.DataFrame, whose: pl.DataFrame, excess_ns: int) -> pl.DataFrame:
+    """Stages that are slower beyond chance before those that could be chance, unless a small part of `excess_ns`.
+
+    Slower for all, or for some and clearly theirs (`clear_whose`). Where the whole could be chance (0), all of them
+    come first, as in the sentence.
+    """
+    is_slower = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
+    is_sure = is_slower | pl.col("stage").is_in(clear_whose(whose)["stage"].to_list())
+    is_part = pl.col("excess_ns") >= SURE_PART * max(excess_ns, 0)
+    return stages.sort(is_sure & is_part, "excess_ns", "stage", descending=[True, True, False])
 
 
 def _excess(comparison: Comparison, judgement: Judgement, resolution_ns: int) -> dict[str, Any]:

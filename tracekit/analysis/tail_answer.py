@@ -8,12 +8,14 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from tracekit.analysis.answer import BaseAnswer, registered
+from tracekit.analysis.counters import COUNTER_SCHEMA
 from tracekit.analysis.differences import DIFFERENCE_SCHEMA
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.load import LOAD_SCHEMA
 from tracekit.analysis.rare_calls import RARE_CALL_SCHEMA
 from tracekit.analysis.size import SIZE_SCHEMA
 from tracekit.analysis.split import CAUSE_SCHEMA, CLASS_SCHEMA, LEVEL_SCHEMA, OPERATION_SCHEMA, STAGE_SCHEMA
+from tracekit.analysis.whose import WHOSE_SCHEMA
 from tracekit.schema import TailVerdict
 
 EXEMPLAR_SCHEMA = {
@@ -61,14 +63,18 @@ class TailAnswer(BaseAnswer):
     load: with a baseline selection, the work that arrived each second on both sides.
     rare_calls: with a baseline selection, stages that few units have, by their time per call in all units that enter.
     levels: with a baseline selection, the same split between the middles and between all units.
+    whose: with a baseline selection, hosts, models and other values whose requests have more of the excess of a slower
+        stage than the others, beyond chance.
     differences: attribute values that are more frequent in the tail than in the baseline, beyond chance; of requests
         also the hosts that served them, by service (`host of SERVICE`).
+    counters: gauges of engines and gateways when units of the tail began, by stage and host (COUNTER_SCHEMA).
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
     change_start_ns, change_end_ns: with baseline `auto`, the time whose units are compared with those before, None
         where the store did not change; change_lasts: whether it goes on to the end; change_series: where it is
         clearest; change_is_first: whether it began with the store, so that it is compared with what came after.
+    is_of_all: whether all units are compared because the slowest of them, at the usual quantile, show nothing.
     is_other_mix: whether the sides hold other units, so that stages are judged against like ones (`rate_ns`).
     verdict, summary: the conclusion as a stable code and as sentences. evidence: what the data can bear.
     units: the units that are compared, by cohort.
@@ -83,7 +89,9 @@ class TailAnswer(BaseAnswer):
         "load": LOAD_SCHEMA,
         "rare_calls": RARE_CALL_SCHEMA,
         "levels": LEVEL_SCHEMA,
+        "whose": WHOSE_SCHEMA,
         "differences": DIFFERENCE_SCHEMA,
+        "counters": COUNTER_SCHEMA,
         "exemplars": EXEMPLAR_SCHEMA,
         "left_out": LEFT_OUT_SCHEMA,
     }
@@ -121,7 +129,9 @@ class TailAnswer(BaseAnswer):
     load: pl.DataFrame
     rare_calls: pl.DataFrame
     levels: pl.DataFrame
+    whose: pl.DataFrame
     differences: pl.DataFrame
+    counters: pl.DataFrame
     attributes_set_aside: list[str]
     exemplars: pl.DataFrame
     left_out: pl.DataFrame
@@ -129,6 +139,7 @@ class TailAnswer(BaseAnswer):
     units: pl.DataFrame
     shortage: str | None = None
     is_other_mix: bool = False
+    is_of_all: bool = False
     change_start_ns: int | None = None
     change_end_ns: int | None = None
     change_lasts: bool | None = None

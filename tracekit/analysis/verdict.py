@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracekit.analysis.split import LARGE_FACTOR
+from tracekit.analysis.split import GROWN_FACTOR, LARGE_FACTOR
 from tracekit.analysis.tail_answer import TailAnswer
+from tracekit.analysis.whose import CLEAR_FACTOR, DOUBTFUL, clear_whose
 from tracekit.schema import UNATTRIBUTED, ServingStage, TailVerdict
 
 MIX_SHARE = 0.25
@@ -15,6 +16,9 @@ MAJORITY = 0.5
 
 NOTABLE_SHARE = 0.05
 """A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
+
+NEGLIGIBLE_SHARE = 0.01
+"""Less than this of the baseline's mean is told only where a stage takes half as much again (`LARGE_FACTOR`)."""
 
 SHARED_LAYERS = ("engine", "kv")
 SHARED_STAGES = (ServingStage.FE_PREPROCESS, ServingStage.GW_QUEUE)
@@ -68,13 +72,19 @@ def lacks_counterparts(answer: TailAnswer) -> bool:
 def is_load(answer: TailAnswer) -> bool:
     """Whether more work arrived at once than in the baseline, and the excess is where requests share machines.
 
-    More load makes them wait for each other there, and by how much cannot be known from the spans.
+    More load makes them wait for each other there, and by how much cannot be known from the spans. Where the whole
+    could be chance, the excess is that of the stages that are slower beyond it.
     """
-    if answer.excess_ns <= 0 or not answer.load["is_higher"].any():
+    if not answer.load["is_higher"].any():
         return False
-    is_shared = pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES)
-    shared_ns = int(answer.stages.filter(is_shared)["excess_ns"].sum())
-    return shared_ns > MAJORITY * answer.excess_ns
+    grown = told_stages(answer) if answer.significant is False else answer.stages
+    excess_ns = int(grown["excess_ns"].sum())
+    return excess_ns > 0 and int(grown.filter(is_shared())["excess_ns"].sum()) > MAJORITY * excess_ns
+
+
+def is_shared() -> pl.Expr:
+    """Rows of `stages` in which requests wait for each other."""
+    return pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES)
 
 
 def certain_stages(answer: TailAnswer) -> pl.DataFrame:
@@ -89,24 +99,46 @@ def slower_stages(answer: TailAnswer) -> pl.DataFrame:
     Where the whole could be chance, so could a share of its excess.
     """
     matters = pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns
-    return certain_stages(answer).filter(matters | _is_large(answer))
+    has_grown = pl.col("tail_mean_ns") >= GROWN_FACTOR * pl.col("baseline_mean_ns")
+    is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
+    return certain_stages(answer).filter(matters | (has_grown & is_part) | _is_large(answer))
+
+
+def told_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `stages` that are slower for all (`slower_stages`), or for some (`slower_for_some`)."""
+    names = [*slower_stages(answer)["stage"], *slower_for_some(answer)["stage"]]
+    return answer.stages.filter(pl.col("stage").is_in(names))
 
 
 def large_stages(answer: TailAnswer) -> pl.DataFrame:
-    """Rows of `stages` that are slower beyond chance and take many times what they took."""
+    """Rows of `stages` that are slower beyond chance and take far more than they took (`LARGE_FACTOR`)."""
     return certain_stages(answer).filter(_is_large(answer))
 
 
 def _is_large(answer: TailAnswer) -> pl.Expr:
     """Slow ones against their own middle are large in every stage that makes them slow."""
-    many_times = pl.col("tail_mean_ns") >= LARGE_FACTOR * pl.col("baseline_mean_ns")
-    return many_times & pl.lit(answer.comparison == "selection")
+    far_more = pl.col("tail_mean_ns") >= LARGE_FACTOR * pl.col("baseline_mean_ns")
+    return far_more & pl.lit(answer.comparison == "selection")
 
 
 def slower_calls(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `rare_calls` whose calls are longer beyond chance, and by enough for the mean unit to matter."""
     matters = pl.col("excess_ns") >= NOTABLE_SHARE * answer.baseline_mean_ns
     return answer.rare_calls.filter(pl.col("is_slower") & matters)
+
+
+def slower_for_some(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `whose` that a sentence may name of stages that are not slower for all: the clearest of each stage."""
+    found = clear_whose(answer.whose).unique("stage", keep="first", maintain_order=True)
+    return found.filter(~pl.col("stage").is_in(slower_stages(answer)["stage"].to_list()))
+
+
+def clear_differences(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `differences` that a sentence may name: what most of the slow share, or far more of them than usual."""
+    tail_share, rest_share = pl.col("tail_share"), pl.col("rest_share")
+    is_most = (tail_share >= MAJORITY) & (tail_share >= CLEAR_FACTOR * rest_share)
+    is_apart = (rest_share == 0) | (pl.col("ratio_low") >= CLEAR_FACTOR).fill_null(value=False)
+    return answer.differences.filter(is_most | (is_apart & (pl.col("adjusted_p") < DOUBTFUL)))
 
 
 def larger_work(answer: TailAnswer) -> pl.DataFrame:
@@ -116,7 +148,7 @@ def larger_work(answer: TailAnswer) -> pl.DataFrame:
 
 def _of_chance(answer: TailAnswer) -> TailVerdict:
     """Stages are tested together with their sum, so that one of them may be certain where the sum is not."""
-    if not len(slower_stages(answer)):
+    if not len(told_stages(answer)):
         return "stage_slower" if len(slower_calls(answer)) else "no_excess"
     return "load_or_slowness" if is_load(answer) else "stage_slower"
 

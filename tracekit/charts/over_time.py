@@ -27,13 +27,13 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
         alt.Chart(_rows(stacked, unit_ns=unit_ns), height=_HEIGHT_PIXELS)
         .mark_rect(stroke=None)
         .encode(
-            x=alt.X("start_ms:T", title=None, axis=alt.Axis(grid=False, labelOverlap=True, tickCount=8)),
+            x=alt.X("start_ms:T", title="UTC", scale=alt.Scale(type="utc"), axis=_clock()),
             x2="end_ms:T",
             y=alt.Y("bottom:Q", title=f"mean ({unit})", axis=alt.Axis(tickCount=4)),
             y2="top:Q",
             color=alt.Color("stage:N", scale=alt.Scale(domain=domain, range=colours), legend=legend),
             tooltip=[
-                alt.Tooltip("start_ms:T", title="from", format="%H:%M:%S"),
+                alt.Tooltip("begins:N", title="from"),
                 alt.Tooltip("stage:N"),
                 alt.Tooltip("exact:N", title="mean per unit"),
                 alt.Tooltip("unit_count:Q", title="units"),
@@ -41,6 +41,13 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
         )
         .configure_view(strokeWidth=0)
     )
+
+
+def _clock() -> alt.Axis:
+    """The time of day in 24 hours, and the date where a day begins, whatever the reader's clock and habits are."""
+    shown = {"milliseconds": ".%L", "seconds": "%H:%M:%S", "minutes": "%H:%M", "hours": "%H:%M"}
+    days = dict.fromkeys(("date", "day", "week", "month", "quarter", "year"), "%Y-%m-%d")
+    return alt.Axis(grid=False, labelOverlap=True, tickCount=8, format=shown | days)
 
 
 def _stacked(windows: pl.DataFrame, *, order: list[str]) -> pl.DataFrame:

@@ -57,6 +57,9 @@ GoodputVerdict = Literal["ledger", "no_jobs"]
 FailuresVerdict = Literal["failures", "no_failures"]
 """Whether anything failed."""
 
+MetricsVerdict = Literal["values", "no_values", "listed", "no_metrics"]
+"""Whether a metric has values, or which metrics there are."""
+
 QualityVerdict = Literal["good", "usable", "poor"]
 """What a store can bear: no warning, warnings, an error."""
 

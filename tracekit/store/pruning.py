@@ -23,6 +23,8 @@ _DOOMED = {
     "metric_summaries": "time_ns < $before_ns",
     "exemplars": "point_time_ns < $before_ns",
     "logs": "coalesce(time_ns, observed_time_ns) < $before_ns",
+    "request_ids": "trace_id IN (SELECT trace_id FROM doomed_spans) AND last_ns < $before_ns",
+    "joined_spans": "(trace_id, span_id) IN (FROM doomed_spans)",
     "unit_stages": "unit_id IN (FROM doomed_units)",
     "step_waits": "unit_id IN (FROM doomed_units)",
     "step_lead_ins": "unit_id IN (FROM doomed_units)",

@@ -8,6 +8,7 @@ from tracekit.wording.checks import finding_text
 from tracekit.wording.compare import compare_summary
 from tracekit.wording.job_failures import failures_summary, first_cause_text, job_failures_summary
 from tracekit.wording.job_goodput import goodput_summary, hours_text, job_goodput_summary
+from tracekit.wording.metric_series import metrics_summary, quantity_text
 from tracekit.wording.metrics import METRIC_NAMES
 from tracekit.wording.numbers import (
     count_text,
@@ -45,9 +46,11 @@ __all__ = [
     "interval_text",
     "job_failures_summary",
     "job_goodput_summary",
+    "metrics_summary",
     "moment_text",
     "named_causes",
     "quality_summary",
+    "quantity_text",
     "request_failures_summary",
     "request_goodput_summary",
     "share_text",

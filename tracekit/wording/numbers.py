@@ -52,9 +52,9 @@ def moment_text(time_ns: int | None) -> str:
     return NONE if time_ns is None else f"{datetime.fromtimestamp(time_ns // 1_000_000_000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """A count with its noun: `1 span`, `2,000 spans`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def count_text(count: int) -> str:

@@ -12,22 +12,28 @@ from tracekit.analysis import (
     MINIMUM_BLOCKS,
     SELECTION,
     TailAnswer,
+    clear_differences,
+    clear_whose,
     is_load,
     is_mix,
     lacks_counterparts,
     large_stages,
     larger_work,
     slower_calls,
+    slower_for_some,
     slower_stages,
+    told_stages,
     words_for,
 )
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
-from tracekit.wording.numbers import chance_text, difference_text, duration_text, moment_text
+from tracekit.wording.metric_series import quantity_text
+from tracekit.wording.numbers import chance_text, counted, difference_text, duration_text, moment_text
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NEARLY_ALL = 0.9
 _UNEXPLAINED = ("no_excess", "mix_not_slowness", "no_units", "refused")
 _NAMED_STAGES = 3
+_WITH_COUNTERS = ("excess_explained", "excess_spread", "stage_slower", "load_or_slowness", "too_few_blocks")
 _SHOWN_SHARE = 0.01
 _METRICS = {
     "ttft": "to the first token",
@@ -46,7 +52,13 @@ def tail_summary(answer: TailAnswer) -> str:
     if verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     changed = _change_sentence(answer)
-    sentences = [changed, _statement(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
+    sentences = [
+        changed,
+        _finding(answer),
+        _quantile_sentence(answer),
+        _conclusion(answer, verdict),
+        _counter_sentence(answer),
+    ]
     level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
     # A few units say less than the middle of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
@@ -65,7 +77,8 @@ def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
             parts[stage] = parts.get(stage, 0) + excess_ns
     for stage, excess_ns in charged.select("culprit_stage", "excess_ns").iter_rows():
         parts[stage] = parts.get(stage, 0) + excess_ns
-    ordered = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    # Requests keep the order of the table, in which what is sure comes first.
+    ordered = sorted(parts.items(), key=lambda part: (-part[1], part[0])) if len(charged) else list(parts.items())
     return [(_words(stage, charged), excess_ns) for stage, excess_ns in ordered]
 
 
@@ -79,6 +92,19 @@ def _words(stage: str, charged: pl.DataFrame) -> str:
         if is_clear and is_one_of_many and most[column][0] is not None:
             return f"{stage} on {words} {most[column][0]}"
     return stage
+
+
+def _counter_sentence(answer: TailAnswer) -> str:
+    """The counter that stood highest beside the stage with most of the excess; empty where none did."""
+    slower = answer.stages.filter(pl.col("excess_ns") > 0, pl.col("significant").fill_null(value=True))
+    if answer.verdict not in _WITH_COUNTERS or slower.is_empty():
+        return ""
+    beside = answer.counters.filter("is_higher", stage=slower.sort("excess_ns", descending=True)["stage"][0])
+    if beside.is_empty():
+        return ""
+    row = beside.row(0, named=True)
+    tail, rest = (quantity_text(row[name], row["unit"]) for name in ("tail_mean", "rest_mean"))
+    return f"When they began, {row['metric']} stood at {tail} on {row['host_name']}, for the others at {rest}."
 
 
 def _change_sentence(answer: TailAnswer) -> str:
@@ -111,12 +137,24 @@ def _nothing_sentence(answer: TailAnswer) -> str:
     return f"The {option} condition {condition!r} matches none of the {stored} in the store."
 
 
+def _finding(answer: TailAnswer) -> str:
+    """What was compared and what came out: the stages, and whose requests, in one sentence."""
+    verdict = answer.verdict
+    if verdict == "stage_slower" and len(told_stages(answer)):
+        return _slower_sentence(answer)
+    statement = _statement(answer)
+    if verdict in ("no_excess", "stage_slower") or (is_mix(answer) and answer.is_other_mix):
+        return f"{statement}."
+    named = "" if verdict == "improved" else _large_text(answer)
+    return f"{statement}{_where(answer)}{named}."
+
+
 def _statement(answer: TailAnswer) -> str:
     takes = "takes" if answer.tail_count == 1 else "take"
     took = f"{takes} {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
     whose = whose_text(answer)
     whose = f", {whose}," if whose else ""
-    return f"{_compared(answer)}{whose} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}."
+    return f"{_compared(answer)}{whose} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}"
 
 
 def whose_text(answer: TailAnswer) -> str:
@@ -138,7 +176,7 @@ def _quantile_sentence(answer: TailAnswer) -> str:
     if answer.quantile_asked is not None or answer.quantile == DEFAULT_QUANTILES[0]:
         return ""
     enough = f"{MINIMUM_UNITS} {answer.unit}s on each side"
-    if answer.quantile == 0 and answer.change_start_ns is not None:
+    if answer.is_of_all:
         return "They are all compared, which shows more than the slowest of them."
     if answer.quantile == 0:
         return f"They are all compared, because no quantile leaves {enough}."
@@ -171,15 +209,14 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
     if verdict == "no_excess":
         return "That is within what chance makes: there is no excess to explain."
     if verdict == "stage_slower":
-        return _slower_sentence(answer)
-    # Where the units differ, the stages of the excess are no finding.
-    sentences = [_mix_sentence(answer) if is_mix(answer) and answer.is_other_mix else _where(answer)]
-    if is_mix(answer) and not answer.is_other_mix:
+        return _slower_calls_conclusion(answer)
+    sentences = []
+    if is_mix(answer):
         sentences.append(_mix_sentence(answer))
-    elif not is_mix(answer) and lacks_counterparts(answer):
+    elif lacks_counterparts(answer):
         sentences.append(_lack_sentence(answer))
-    if answer.comparison == "selection" and verdict != "improved" and not is_mix(answer):
-        sentences += [_large_sentence(answer), _who_sentence(answer)]
+    if verdict != "improved" and not is_mix(answer) and not len(clear_whose(answer.whose)):
+        sentences.append(_who_sentence(answer))
     if not is_mix(answer) and is_load(answer):
         sentences.append(_load_sentence(answer))
     if verdict == "excess_spread":
@@ -191,39 +228,67 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _large_sentence(answer: TailAnswer) -> str:
-    """Stages that take many times what they took, but are too small a part to be named with their share."""
-    told = {words for words, _ in named_causes(answer)[:_NAMED_STAGES]}
+def _slower_calls_conclusion(answer: TailAnswer) -> str:
+    calls = _rare_calls_sentence(answer)
+    if not len(told_stages(answer)):
+        return f"As a whole that is within what chance makes, but not call by call. {calls}"
+    who = "" if len(clear_whose(answer.whose)) else _who_sentence(answer)
+    return " ".join(part for part in (who, calls) if part)
+
+
+def _large_text(answer: TailAnswer) -> str:
+    """Stages that take far more than they took, but are too small a part to be named with their share."""
+    told = {words for words, _ in _shown(named_causes(answer))}
     rows = large_stages(answer).filter(~pl.col("stage").is_in(told)).head(_NAMED_STAGES)
-    parts = [
-        f"{stage} takes {duration_text(each)} where it took {duration_text(before)}"
-        for stage, each, before in rows.select("stage", "tail_mean_ns", "baseline_mean_ns").iter_rows()
-    ]
-    return f"Large for themselves: {', '.join(parts)}." if parts else ""
+    parts = [_times_text(row, answer) for row in rows.iter_rows(named=True)]
+    return f"; and {', '.join(parts)}" if parts else ""
+
+
+def _times_text(row: dict[str, Any], answer: TailAnswer) -> str:
+    """A stage by what it takes and took."""
+    each, before = (duration_text(row[f"{side}_mean_ns"]) for side in ("tail", "baseline"))
+    return f"{row['stage']} takes {each} where it took {before}{_whose_text(row['stage'], answer)}"
+
+
+def _whose_text(stage: str, answer: TailAnswer) -> str:
+    """Whose requests have the excess of a stage, where that is clear."""
+    for row in clear_whose(answer.whose).filter(stage=stage).head(1).iter_rows(named=True):
+        carried = "all" if row["carried_share"] >= 0.995 else f"{row['carried_share']:.0%}"
+        whom = f"the {row['unit_share']:.0%} of requests with {row['dimension']} {row['value']!r}"
+        return f" ({carried} of it in {whom})"
+    return ""
 
 
 def _who_sentence(answer: TailAnswer) -> str:
-    """What most of the slow ones share and few others do."""
+    """What most of the slow ones share and few others do, or what is far more frequent among them."""
     if whose_text(answer):
         return ""
     conditions = f"{answer.where or ''} {answer.baseline}"
-    for row in answer.differences.iter_rows(named=True):
-        is_clear = row["tail_share"] >= 0.5 and row["tail_share"] >= 1.5 * row["rest_share"]
-        if is_clear and f"'{row['dimension']}'" not in conditions:
+    rest = "in the baseline" if answer.comparison == "selection" else "of the middle"
+    for row in clear_differences(answer).iter_rows(named=True):
+        if f"'{row['dimension']}'" not in conditions:
             return (
                 f"Of these {answer.tail_count:,}, {row['tail_share']:.0%} have {row['dimension']} {row['value']!r}, "
-                f"in the baseline {row['rest_share']:.0%}."
+                f"{rest} {row['rest_share']:.0%}."
             )
     return ""
 
 
 def _slower_sentence(answer: TailAnswer) -> str:
-    slower = slower_stages(answer).head(_NAMED_STAGES)
-    if slower.is_empty():
-        return f"As a whole that is within what chance makes, but not call by call. {_rare_calls_sentence(answer)}"
-    named = ", ".join(f"{stage} {difference_text(ns)}" for stage, ns in slower.select("stage", "excess_ns").iter_rows())
-    lead = "As a whole that is within what chance makes, but not in single stages"
-    return f"{lead}: {named}. {_who_sentence(answer)}".rstrip()
+    """Stages that are slower beyond chance, for all or for some, in requests that as a whole could be chance."""
+    rows = slower_stages(answer).head(_NAMED_STAGES)
+    named = [_times_text(row, answer) for row in rows.iter_rows(named=True)]
+    some = slower_for_some(answer).head(_NAMED_STAGES - len(named))
+    named += [_some_text(row, answer) for row in some.iter_rows(named=True)]
+    lead = ", ".join(named)
+    return f"{lead}, which is more than chance makes. {_statement(answer)}, as a whole within what chance makes."
+
+
+def _some_text(row: dict[str, Any], answer: TailAnswer) -> str:
+    """A stage that takes longer in some requests only."""
+    each, before = (duration_text(row[f"{side}_mean_ns"]) for side in ("selection", "baseline"))
+    whom = f"the {row['unit_share']:.0%} of {answer.unit}s with {row['dimension']} {row['value']!r}"
+    return f"{row['stage']} takes {each} where it took {before} in {whom}"
 
 
 def _rare_calls_sentence(answer: TailAnswer) -> str:
@@ -253,22 +318,25 @@ def _load_sentence(answer: TailAnswer) -> str:
 
 
 def _shortage_sentence(answer: TailAnswer) -> str:
-    takes = f"{MINIMUM_UNITS} {answer.unit}s on each side"
-    have = f"{min(answer.tail_count, answer.baseline_count)} on one"
-    if answer.shortage == "too_few_blocks":
-        takes, have = f"{MINIMUM_BLOCKS} independent blocks of time", f"{min(answer.block_counts)}"
-    verb = "is" if have.split()[0] == "1" else "are"
+    """Why nothing follows for others."""
     which = f"this {answer.unit}" if answer.tail_count == 1 else f"these {answer.unit}s"
-    return f"This holds for {which} only: to generalise takes {takes}, there {verb} {have}."
+    if answer.shortage == "too_few_blocks":
+        have = counted(min(answer.block_counts), "independent stretch", "independent stretches")
+        why = f"times swing so slowly that they make only {have}, and it takes {MINIMUM_BLOCKS}"
+        return f"That is true of {which}; whether it is more than chance cannot be told: {why}."
+    have = min(answer.tail_count, answer.baseline_count)
+    why = f"it takes {MINIMUM_UNITS} {answer.unit}s on each side, and one has {have}"
+    return f"That is true of {which}; whether others take as long cannot be told from so few: {why}."
 
 
 def _where(answer: TailAnswer) -> str:
-    """The largest parts of an excess, or of an improvement those that became faster."""
+    """The largest parts of an excess with whose requests they are in, or of an improvement those that became faster."""
     if answer.excess_ns == 0:
-        return "The totals are equal."
+        return ". The totals are equal"
     parts = named_causes(answer)
-    lead = "Of that" if _are_shares(parts) else "By stage"
-    return f"{lead}, {_largest(parts)}." if lead == "Of that" else f"{lead}: {_largest(parts)}."
+    lead = "of that" if _are_shares(parts) else "by stage"
+    texts = [f"{_part_text(part, parts)}{_whose_text(part[0], answer)}" for part in _shown(parts)]
+    return f"; {lead} {', '.join(texts)}"
 
 
 def _are_shares(parts: Sequence[tuple[str, int]]) -> bool:
@@ -278,17 +346,26 @@ def _are_shares(parts: Sequence[tuple[str, int]]) -> bool:
 
 
 def _largest(parts: Sequence[tuple[str, int]]) -> str:
-    """The largest parts in the direction of their sum, in per cent of it.
+    """The largest parts in the direction of their sum, in per cent of it where none is more than the whole."""
+    return ", ".join(_part_text(part, parts) for part in _shown(parts))
 
-    Parts larger than the sum are in time, with the largest part that goes the other way.
-    """
+
+def _part_text(part: tuple[str, int], parts: Sequence[tuple[str, int]]) -> str:
+    words, part_ns = part
+    if _are_shares(parts):
+        return f"{words} {part_ns / sum(ns for _, ns in parts):.0%}"
+    return f"{words} {difference_text(part_ns)}"
+
+
+def _shown(parts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The first parts in the direction of their sum; where one is more than it, with the largest the other way."""
     whole_ns = sum(part_ns for _, part_ns in parts)
     sign = 1 if whole_ns >= 0 else -1
-    ordered = sorted(parts, key=lambda part: (-sign * part[1], part[0]))
-    largest = [part for part in ordered[:_NAMED_STAGES] if _counts(part[1], whole_ns, sign)]
-    if _are_shares(parts):
-        return ", ".join(f"{words} {part_ns / whole_ns:.0%}" for words, part_ns in largest)
-    return ", ".join(f"{words} {difference_text(part_ns)}" for words, part_ns in [*largest, ordered[-1]])
+    ordered = list(parts) if sign > 0 else sorted(parts, key=lambda part: (part[1], part[0]))
+    largest = [part for part in ordered if _counts(part[1], whole_ns, sign)][:_NAMED_STAGES]
+    if not parts or _are_shares(parts):
+        return largest
+    return [*largest, min(ordered, key=lambda part: sign * part[1])]
 
 
 def _counts(part_ns: int, whole_ns: int, sign: int) -> bool:

@@ -125,14 +125,15 @@ def test_a_slower_stage_is_named_where_the_whole_could_be_chance(store: Write) -
     units = _noisy(1000, start_ns=0, auth_ms=2) + _noisy(500, start_ns=CHANGE_NS, auth_ms=32)
     answer = _after_before(store(units))
     assert (answer.significant, answer.verdict) == (False, "stage_slower")
-    assert re.search(r"but not in single stages: gw.auth (29\.9|30)\S* ms more", answer.summary)
+    assert re.match(r"gw.auth takes 32\.\d+ ms where it took 2\.\d+ ms, which is more than chance", answer.summary)
 
 
-def test_a_certain_trifle_is_no_slower_stage(store: Write) -> None:
-    """Five milliseconds of three hundred are certain, and nothing to look for."""
-    units = _noisy(1000, start_ns=0, auth_ms=2) + _noisy(500, start_ns=CHANGE_NS, auth_ms=7)
+@pytest.mark.parametrize(("auth_ms", "verdict"), [(3, "no_excess"), (8, "stage_slower")])
+def test_a_certain_trifle_is_no_slower_stage(store: Write, auth_ms: int, verdict: str) -> None:
+    """A millisecond of three hundred is certain, and nothing to look for; what takes three times as long is told."""
+    units = _noisy(1000, start_ns=0, auth_ms=2) + _noisy(500, start_ns=CHANGE_NS, auth_ms=auth_ms)
     answer = _after_before(store(units))
-    assert (answer.verdict, answer.stages.filter(stage="gw.auth")["significant"].item()) == ("no_excess", True)
+    assert (answer.verdict, answer.stages.filter(stage="gw.auth")["significant"].item()) == (verdict, True)
 
 
 def test_steps_have_no_load(store: Write) -> None:

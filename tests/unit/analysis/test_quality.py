@@ -36,7 +36,7 @@ def test_an_empty_store_is_good(database: Database) -> None:
     """Where nothing arrived, nothing is wrong, and every check is still listed."""
     answer = quality(database)
     assert (answer.verdict, answer.reasons) == ("good", [])
-    assert set(answer.checks["check"]) == CHECKS.keys() - {"rejected", "note", "job"}
+    assert set(answer.checks["check"]) == CHECKS.keys() - {"rejected", "note", "job", "other_layer"}
 
 
 def test_clean_units_are_good(store: Write) -> None:

@@ -12,8 +12,9 @@ from tracekit.analysis.influence import BandSums, influence_sums
 from tracekit.analysis.mix import CohortSums, mix_split
 from tracekit.analysis.rounding import apportioned, rounded_parts, rounded_quotient
 from tracekit.analysis.significance import (
+    SlicedSide,
     adjusted_p_values,
-    from_blocks,
+    from_slices,
     from_windows,
     student_quantile,
     student_two_sided,
@@ -168,15 +169,21 @@ def test_benjamini_hochberg_follows_its_definition() -> None:
     assert adjusted == pytest.approx([0.04, 0.5, 0.16 / 3, 0.16 / 3])
 
 
+def sliced(contributions: np.ndarray, block_count: float | None = None) -> SlicedSide:
+    """A side whose slices are its blocks, or make fewer of them."""
+    rows, columns = contributions.shape
+    return SlicedSide(contributions, np.ones(rows, dtype=np.int64), np.full(columns, block_count or rows, dtype=float))
+
+
 def test_block_intervals_are_those_of_a_mean() -> None:
     """Contributions of equal blocks give the standard error of their mean."""
     random = np.random.default_rng(1)
     values = random.standard_normal((40, 1))
-    uncertainty = from_blocks([(values - values.mean()) / 40])
+    uncertainty = from_slices([sliced((values - values.mean()) / 40)])
     assert uncertainty.standard_error == pytest.approx(values.std(ddof=1) / np.sqrt(40))
     low, high = uncertainty.intervals(np.array([1.0]))
-    assert low[0] <= 1 - uncertainty.reach * uncertainty.standard_error[0]
-    assert high[0] >= 1 + uncertainty.reach * uncertainty.standard_error[0]
+    assert low[0] <= 1 - uncertainty.reach[0] * uncertainty.standard_error[0]
+    assert high[0] >= 1 + uncertainty.reach[0] * uncertainty.standard_error[0]
 
 
 def test_more_stages_need_a_larger_statistic() -> None:
@@ -184,9 +191,34 @@ def test_more_stages_need_a_larger_statistic() -> None:
     random = np.random.default_rng(1)
     many = random.standard_normal((60, 10))
     one = many[:, :1]
-    single = from_blocks([one - one.mean(axis=0)]).critical
-    assert from_blocks([many - many.mean(axis=0)]).critical > single + 0.5
-    assert from_blocks([np.repeat(one - one.mean(), 10, axis=1)]).critical == pytest.approx(single, rel=0.02)
+    single = from_slices([sliced(one - one.mean(axis=0))]).critical[0]
+    assert from_slices([sliced(many - many.mean(axis=0))]).critical.min() > single + 0.5
+    copies = np.repeat(one - one.mean(), 10, axis=1)
+    assert from_slices([sliced(copies)]).critical == pytest.approx(single, rel=0.02)
+
+
+def test_each_estimate_is_judged_by_blocks_of_its_own() -> None:
+    """A column that swings slowly has few blocks and a wide interval; its neighbour keeps its own."""
+    random = np.random.default_rng(3)
+    noise = random.standard_normal((64, 2))
+    noise -= noise.mean(axis=0)
+    apart = from_slices([SlicedSide(noise, np.ones(64, dtype=np.int64), np.array([64.0, 2.0]))])
+    alone = from_slices([sliced(noise[:, :1])])
+    assert apart.standard_error[0] == alone.standard_error[0]
+    assert apart.reach[0] < apart.reach[1]
+    # Two independent blocks of four: the variance of the four is doubled.
+    four = noise[:, 1].reshape(4, 16).sum(axis=1)
+    assert apart.standard_error[1] ** 2 == pytest.approx(2 * 4 / 3 * (four**2).sum())
+
+
+def test_a_long_baseline_takes_no_freedom_from_a_short_window() -> None:
+    """Satterthwaite: freedom is that of the side with nearly all of the variance, and of both where they are equal."""
+    random = np.random.default_rng(5)
+    many, few = random.standard_normal((60, 1)), random.standard_normal((5, 1))
+    many, few = many - many.mean(), few - few.mean()
+    assert from_slices([sliced(many), sliced(1e-6 * few)]).reach == pytest.approx(student_quantile(0.95, 59))
+    assert from_slices([sliced(1e-6 * many), sliced(few)]).reach == pytest.approx(student_quantile(0.95, 4))
+    assert from_slices([sliced(few), sliced(few)]).reach == pytest.approx(student_quantile(0.95, 8))
 
 
 def test_windows_judge_a_new_window_and_not_their_mean() -> None:
@@ -197,7 +229,7 @@ def test_windows_judge_a_new_window_and_not_their_mean() -> None:
 
 def test_estimates_that_never_vary_differ_beyond_doubt() -> None:
     """The same excess in every block is certain, and zero is not an excess."""
-    uncertainty = from_blocks([np.zeros((12, 2))])
+    uncertainty = from_slices([sliced(np.zeros((12, 2)))])
     assert uncertainty.exceeds(np.array([5.0, 0.0])).tolist() == [True, False]
 
 

@@ -207,7 +207,7 @@ def test_parts_larger_than_the_whole_are_told_in_time(store: Write) -> None:
         for number in range(20) for kind, queue, prefill in (("after", 90, 50), ("before", 10, 100))
     ]  # fmt: skip
     summary = _after_before(store(units)).summary
-    assert "By stage: eng.queue 80 ms more, eng.prefill 50 ms less." in summary
+    assert "by stage eng.queue 80 ms more, eng.prefill 50 ms less." in summary
     assert "%" not in summary
 
 
@@ -221,7 +221,7 @@ def test_equal_totals_are_called_so(store: Write) -> None:
     summary = _after_before(store(units)).summary
     assert "The totals are equal." in summary
     assert summary.startswith("The only request takes 100 ns to the first token")
-    assert "holds for this request only: to generalise takes 10 requests on each side" in summary
+    assert "cannot be told from so few: it takes 10 requests on each side, and one has 1." in summary
 
 
 def test_the_middles_are_not_told_where_there_is_no_excess(store: Write) -> None:
