@@ -68,7 +68,7 @@ def evidence(selection: Selection) -> Evidence:
         shared.append(selection.rows("quality/host_clocks", jobs=jobs, **CLOCK_LIMITS))
     implausible = pl.col("reason") == IMPLAUSIBLE
     counts["implausible_count"] = int(left_out.filter(implausible)["unit_count"].sum())
-    # Another outcome, layer, a first step, or no call of a model, was not asked for; anything else should have been there.
+    # Another outcome or layer, a first step, or no call of a model, was not asked for; all else should have been there.
     is_other = pl.col("reason").str.contains("^(outcome|without|seen|first step) ")
     other_layers = left_out.filter(pl.col("reason").str.starts_with(OTHER_LAYER))
     missing = left_out.filter(~is_other & ~implausible)["unit_count"].sum()
