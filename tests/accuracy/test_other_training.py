@@ -200,7 +200,7 @@ def test_the_tail_is_charged_to_what_the_late_rank_took_longer_for(name: str, tm
 
 
 def test_the_tail_names_the_host_and_the_transfer(tmp_path: Path) -> None:
-    """A loader that all ranks of a host share; transfers of a group that hold the tensor parallel ranks in the next step."""
+    """A loader that all ranks of a host share; slow transfers that hold the tensor parallel ranks in the next step."""
     loader = World(faults=(Fault("load", (4, 5, 6, 7), extra_ms=30, first=40, last=60),))
     window = {"where": "step BETWEEN 40 AND 60", "baseline": "step BETWEEN 5 AND 35", "quantile": 0.0}
     assert "step.data_load on host box01 " in asked(loader, tmp_path / "host", **window).summary
