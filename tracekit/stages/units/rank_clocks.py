@@ -101,5 +101,6 @@ def _ahead(
     means = np.zeros((len(size), host_count))
     np.add.at(means, met, design)
     middle_ns = np.bincount(met, end_ns) / size[:, 0]
-    solved: NDArray[np.float64] = np.linalg.lstsq(design - (means / size)[met], end_ns - middle_ns[met], rcond=None)[0]
-    return solved - np.median(solved)
+    apart_ns = end_ns - middle_ns[met]
+    solved = np.linalg.lstsq(design - (means / size)[met], apart_ns, rcond=None)[0].astype(np.float64)
+    return solved - np.float64(np.median(solved))
