@@ -12,7 +12,7 @@ import duckdb
 from tracekit import queries
 from tracekit.errors import StoreError, StoreVersionError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 def create(cursor: duckdb.DuckDBPyConnection) -> None:

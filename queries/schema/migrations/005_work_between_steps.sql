@@ -1,6 +1,6 @@
 -- Waits know the step and the ground that they stand on; work between steps and collectives have tables. Units of
 -- steps are made anew from their spans.
-DROP TABLE base.step_waits;
+DROP TABLE IF EXISTS base.step_waits;
 CREATE TABLE base.step_waits (
     unit_id BIGINT NOT NULL,
     culprit_rank INTEGER NOT NULL,
@@ -11,14 +11,14 @@ CREATE TABLE base.step_waits (
     basis VARCHAR NOT NULL DEFAULT 'collective'
 );
 
-CREATE TABLE base.step_lead_ins (
+CREATE TABLE IF NOT EXISTS base.step_lead_ins (
     unit_id BIGINT NOT NULL,
     stage VARCHAR NOT NULL,
     operation VARCHAR NOT NULL,
     self_ns BIGINT NOT NULL
 );
 
-CREATE TABLE base.step_collectives (
+CREATE TABLE IF NOT EXISTS base.step_collectives (
     unit_id BIGINT NOT NULL,
     collective_group VARCHAR NOT NULL,
     collective_name VARCHAR NOT NULL,
