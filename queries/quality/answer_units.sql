@@ -26,7 +26,11 @@ WITH
 entering AS (
     SELECT units.*
     FROM base.units
-    SEMI JOIN (SELECT unit_id FROM tail_units WHERE left_out IS NULL) AS chosen USING (unit_id)
+    SEMI JOIN (
+        SELECT unit_id
+        FROM tail_units
+        WHERE left_out IS NULL OR left_out = 'first step of an attempt'
+    ) AS chosen USING (unit_id)
 ),
 unexplained AS (
     SELECT coalesce(sum(self_ns), 0)::BIGINT AS unattributed_ns

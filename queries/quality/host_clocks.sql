@@ -3,7 +3,7 @@
 -- All ranks leave a synchronising collective at about the same time. A host whose ranks always leave by the same
 -- time earlier or later than the others has another clock: the median over collectives of its distance from the
 -- middle of all hosts is its offset, and it is constant where the median absolute deviation is at most
--- $spread_share of it. Waiting in steps is not corrected for that.
+-- $spread_share of it. What the units of steps were corrected by is taken out: only what is left is told.
 --
 -- Parameters:
 --   $jobs: list of jobs, NULL for all.
@@ -20,12 +20,23 @@ ranks AS (
         resource_id,
         job_id,
         attempt,
+        rank,
         host_name
     FROM base.resources
     WHERE
         job_id IS NOT NULL
         AND host_name IS NOT NULL
         AND ($jobs IS NULL OR list_contains($jobs::VARCHAR[], job_id))
+),
+corrected AS (
+    SELECT
+        job_id,
+        attempt,
+        rank,
+        step,
+        shift_ns
+    FROM base.units
+    WHERE kind = 'step' AND shift_ns != 0
 ),
 parts AS (
     SELECT
@@ -36,9 +47,14 @@ parts AS (
         spans.attributes['tracekit.collective.group']::VARCHAR AS collective_group,
         spans.attributes['tracekit.collective.name']::VARCHAR AS collective_name,
         spans.attributes['tracekit.collective.seq']::VARCHAR AS collective_seq,
-        spans.end_ns
+        spans.end_ns + coalesce(corrected.shift_ns, 0) AS end_ns
     FROM base.spans
     INNER JOIN ranks USING (resource_id)
+    LEFT JOIN corrected
+        ON corrected.job_id = ranks.job_id
+        AND corrected.attempt = ranks.attempt
+        AND corrected.rank = ranks.rank
+        AND corrected.step = TRY_CAST(spans.attributes['tracekit.step'] AS BIGINT)
     WHERE spans.attributes['tracekit.collective.seq'] IS NOT NULL
 ),
 host_ends AS (

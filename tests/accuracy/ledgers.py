@@ -72,7 +72,14 @@ def scored(one: Lived, *, defect: str = "clean") -> dict[str, Any]:
     with stored_job(sent) as database:
         ledger = goodput(database).training
         incidents = failures(database)
-    return {"defect": defect, "seed": one.seed, **_leaves(one, ledger), **_causes(one, incidents.training.incidents)}
+        notes = dict(database.sql("SELECT note, text FROM job_notes").rows())
+    return {
+        "defect": defect,
+        "seed": one.seed,
+        "notes": notes,
+        **_leaves(one, ledger),
+        **_causes(one, incidents.training.incidents),
+    }
 
 
 def _leaves(one: Lived, ledger: Any) -> dict[str, Any]:

@@ -26,8 +26,8 @@ class Fault:
     """What is done to whom: `kind` slows ranks, `factor` times or by `extra_ms`, in the steps `first` to `last`.
 
     `every`: only each so many steps. Kinds: `compute`, `load`, `save`, `gc` (after the step), `pause` (after the step,
-    without any span), `link` (the transfer of every collective that `groups` name, and of those across hosts that any
-    of `ranks` takes part in).
+    without any span), `link` (the transfer of every collective that `groups` name, and of those across hosts in which
+    any of `ranks` takes part).
     """
 
     kind: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from generators.job.causes import CAUSES
@@ -18,6 +20,26 @@ WITHIN = ("clean", "missing roots", "whole milliseconds")
 def life() -> Lived:
     """A small job with several failures."""
     return lived("job_life", seed=21, overrides=SMALL)
+
+
+@pytest.mark.parametrize(
+    ("defect", "leaves", "notes"),
+    [
+        ("missing 5 %", {"job.queue", "job.gang_wait", "job.post"}, {"grants_unseen", "release_unseen"}),
+        ("skew 2 min", {"job.detect"}, {"clocks_apart"}),
+    ],
+)
+def test_what_a_damaged_ledger_cannot_know_is_told_with_its_bound(
+    life: Lived, defect: str, leaves: set[str], notes: set[str]
+) -> None:
+    """Lost spans of the scheduler: a gauge tells to its minute. Clocks apart: what is left after they were moved."""
+    score = scored(life, defect=defect)
+    assert score["wrong"].keys() <= leaves
+    assert notes <= score["notes"].keys()
+    bound_s = max(
+        float(found) for note in notes for found in re.findall(r"([\d.]+) s (?:longer|apart)", score["notes"][note])
+    )
+    assert 0 < score["worst_ns"] <= bound_s * 1e9
 
 
 @pytest.mark.parametrize("defect", [*WITHIN, "missing 5 %", "skew 2 min"])

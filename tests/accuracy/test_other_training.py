@@ -1,14 +1,15 @@
-"""What `stragglers` says of a world of training steps that it was not made with: table, verdict and sentence."""
+"""What `stragglers` and `tail` say of a world of training steps that they were not made with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.accuracy.other_training import Fault, World, run
-from tracekit.analysis import StragglersAnswer, stragglers
+from tracekit.analysis import StragglersAnswer, TailAnswer, stragglers, tail
 from tracekit.ingest import ingest
 from tracekit.stages import update_units
 from tracekit.store import Database
@@ -128,9 +129,7 @@ LINKS = {
     "data parallel group": (replace(TENSOR, faults=(Fault("link", factor=4, groups=("dp-2",)),)), {"dp-2"}),
     "tensor parallel group": (replace(TENSOR, faults=(Fault("link", factor=10, groups=("tp-1",)),)), {"tp-1"}),
     "pair of stages": (replace(PIPELINE, faults=(Fault("link", factor=20, groups=("pp-2-4",)),)), {"pp-2-4"}),
-    "only group, for a while": (
-        World(faults=(Fault("link", factor=5, first=30, last=60, groups=("dp-0",)),)), {"dp-0"},
-    ),
+    "only group": (World(faults=(Fault("link", factor=5, first=30, last=60, groups=("dp-0",)),)), {"dp-0"}),
 }  # fmt: skip
 
 
@@ -174,3 +173,38 @@ def test_the_bubble_of_a_pipeline_is_told_apart_from_waiting_for_a_rank(tmp_path
     assert struck.bubble_ns < 0.8 * struck.waited_ns
     assert "is the pipeline's own bubble, there whoever is slow" in struck.summary
     assert answered(World(), tmp_path / "plain").bubble_ns == 0
+
+
+def asked(world: World, folder: Path, **question: Any) -> TailAnswer:
+    """What `tail` says of the steps of a world."""
+    with Database.open(None) as database:
+        ingest(database, [run(world, folder)])
+        update_units(database)
+        return tail(database, "step", **question)
+
+
+TAILS = {
+    "loader now and then": (Fault("load", (5,), extra_ms=40, every=8), "step.data_load on rank 5"),
+    "collections after the step": (Fault("gc", (5,), extra_ms=60, every=7), "step.host_bound on rank 5"),
+    "compute now and then": (Fault("compute", (5,), 1.5, every=8), "step.compute on rank 5"),
+}
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_the_tail_is_charged_to_what_the_late_rank_took_longer_for(name: str, tmp_path: Path) -> None:
+    """And not to its usual work, which only came late: the others waited while it computed."""
+    fault, cause = TAILS[name]
+    answer = asked(World(faults=(fault,)), tmp_path)
+    assert f"; of that {cause} " in answer.summary.split(". ")[0]
+    assert answer.causes["excess_ns"].sum() == answer.stages.filter(stage="step.straggler_wait")["excess_ns"].item()
+
+
+def test_the_tail_names_the_host_and_the_transfer(tmp_path: Path) -> None:
+    """A loader that all ranks of a host share; slow transfers that hold the tensor parallel ranks in the next step."""
+    loader = World(faults=(Fault("load", (4, 5, 6, 7), extra_ms=30, first=40, last=60),))
+    window = {"where": "step BETWEEN 40 AND 60", "baseline": "step BETWEEN 5 AND 35", "quantile": 0.0}
+    assert "step.data_load on host box01 " in asked(loader, tmp_path / "host", **window).summary
+    link = replace(TENSOR, faults=(Fault("link", factor=8, first=40, last=60, groups=("dp-2",)),))
+    transfer = asked(link, tmp_path / "link").summary
+    assert "step.exposed_comm" in transfer
+    assert "step.compute" not in transfer

@@ -30,6 +30,9 @@ ATTRIBUTE_LIMIT = 24
 VALUE_LIMIT = 50
 """An attribute with more values than this in the tail is an identity, not a group, and is set aside."""
 
+_IDENTITIES = ("tracekit.step", "tracekit.rank")
+"""Attributes that say which step of which rank a unit is, not what it is like; the rank is a column."""
+
 _NORMAL_REACH = 1.959964
 
 
@@ -52,7 +55,8 @@ def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str], l
 
 
 def _comparable_attributes(comparison: Comparison) -> tuple[list[str], list[str]]:
-    keys = comparison.rows("tail/attribute_keys")["attribute"].to_list()
+    found = comparison.rows("tail/attribute_keys")["attribute"].to_list()
+    keys = [key for key in found if key not in _IDENTITIES]
     chosen: list[str] = []
     for key in keys:
         value_count, nested_count = comparison.rows("tail/attribute_cardinality", attribute=key).row(0)

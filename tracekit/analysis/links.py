@@ -85,7 +85,10 @@ def slow_links(
 
 
 def link_excess(transfers: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Excess of transfers of slow groups over the usual: `job_id`, `attempt`, `step`, `rank`, `excess_ns`."""
+    """How much longer than usual transfers held the ranks of slow groups.
+
+    Columns: `job_id`, `attempt`, `step`, `rank`, `excess_ns`.
+    """
     columns = [*_STEP, "rank", "excess_ns"]
     numbered = _numbered(transfers, members)
     if numbered.is_empty():

@@ -24,7 +24,7 @@ _UNIT = ["job_id", "attempt", "step", "rank"]
 def bubble_ns(pairs: pl.DataFrame, excess: pl.DataFrame, steps: pl.DataFrame) -> int:
     """Waiting of all ranks in pipelines that their schedule explains, nanoseconds.
 
-    pairs: PAIR_SCHEMA. excess: `job_id`, `attempt`, `step`, `rank`, `excess_ns`: how much longer ranks took than usual,
+    pairs: PAIR_SCHEMA. excess: `job_id`, `attempt`, `step`, `rank`, `excess_ns`: how much longer than usual ranks took,
     in work or in a transfer; as much of each wait for them is not the schedule's. steps: `job_id`, `attempt`, `step`,
     `rank` of all parts of steps; one without waiting waited nothing.
     """

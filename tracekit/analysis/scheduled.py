@@ -1,4 +1,4 @@
-"""Work that a few ranks do on a schedule, as rank 0 saves: usual for those who do it, whoever waits meanwhile."""
+"""Work that few ranks do on a schedule, as rank 0 saves: usual for those who do it, whoever waits for it meanwhile."""
 
 from __future__ import annotations
 

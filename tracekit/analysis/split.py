@@ -59,6 +59,7 @@ CAUSE_SCHEMA = {
     "culprit_rank": pl.Int64,
     "culprit_stage": pl.String,
     "culprit_operation": pl.String,
+    "culprit_host": pl.String,
     "tail_mean_ns": pl.Int64,
     "baseline_mean_ns": pl.Int64,
     "excess_ns": pl.Int64,
@@ -172,7 +173,7 @@ def cause_frame(comparison: Comparison, stages: pl.DataFrame) -> pl.DataFrame:
         int(sums.total_ns(band)[number] - waits[column].sum()) for band, column in enumerate(("tail_ns", "baseline_ns"))
     ]
     if any(left):
-        nobody = pl.DataFrame([[None, UNATTRIBUTED, "", *left]], schema=waits.schema, orient="row")
+        nobody = pl.DataFrame([[None, UNATTRIBUTED, "", None, *left]], schema=waits.schema, orient="row")
         waits = pl.concat([waits, nobody])
     stage_row = stages.row(by_predicate=pl.col("stage") == waiting, named=True)
     return _ordered([_apportioned_rows(waits, stage_row)], CAUSE_SCHEMA)

@@ -64,6 +64,8 @@ HELD_UP_SCHEMA = {
     "waited_ns": pl.Int64,
     "assumed_ns": pl.Int64,
 }
+Schema = Mapping[str, pl.DataType | type[pl.DataType]]
+
 _STEP = ["job_id", "attempt", "step"]
 _RANK = [*_STEP, "rank"]
 
@@ -83,7 +85,7 @@ class StepCosts:
 def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCosts:
     """What is named and told of the jobs of a frame (`job_id`, `wall_ns`, `rank_count`); `job` limits what is read."""
 
-    def read(name: str, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+    def read(name: str, schema: Schema) -> pl.DataFrame:
         return database.query(f"stragglers/{name}", job=job).cast(pl.Schema(schema)).join(jobs, on="job_id", how="semi")
 
     own = _gaps_apart(database.query("stragglers/own_times", job=job).join(jobs, on="job_id", how="semi"))
@@ -109,7 +111,7 @@ def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCos
     )
 
 
-def _typed(frame: pl.DataFrame, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+def _typed(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     return frame.with_columns(pl.col("stage").replace(GAP_STAGE, UNATTRIBUTED)).select(
         pl.col(name).cast(kind) for name, kind in schema.items()
     )

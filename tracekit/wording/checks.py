@@ -61,6 +61,8 @@ JOB_NOTES = {
     "job_not_ended": "the end was not seen, so that they count until the last thing seen",
     "job_id_missing": "processes do not name their job",
     "clocks_apart": "clocks of hosts were moved, because they are apart",
+    "release_unseen": "the release was not seen, so that they count until the last thing seen",
+    "grants_unseen": "nothing but a gauge tells when attempts were granted their accelerators",
     "attempts_overlap": "attempts go on after the next one began",
     "attempts_without_root": "attempts have no span of their own",
     "attempts_without_steps": "attempts tell of no step",

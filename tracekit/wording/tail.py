@@ -86,7 +86,7 @@ def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
 
     Waiting of training ranks is charged to the stage and rank that was waited for.
     """
-    charged = answer.causes.group_by("culprit_stage", "culprit_rank").agg(pl.col("excess_ns").sum())
+    charged = answer.causes.group_by("culprit_stage", "culprit_rank", "culprit_host").agg(pl.col("excess_ns").sum())
     parts: dict[str, int] = {}
     for stage, excess_ns in answer.stages.select("stage", "excess_ns").iter_rows():
         if stage != StepStage.STRAGGLER_WAIT or not len(charged):
@@ -99,13 +99,15 @@ def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
 
 
 def _words(stage: str, charged: pl.DataFrame) -> str:
-    ranks = charged.filter((pl.col("culprit_stage") == stage) & (pl.col("excess_ns") > 0)).sort(
-        "excess_ns", descending=True
-    )
-    if not len(ranks) or ranks["excess_ns"][0] < _CLEAR_RANK_SHARE * int(ranks["excess_ns"].sum()):
-        return stage
-    rank = ranks["culprit_rank"][0]
-    return stage if rank is None else f"{stage} on rank {rank}"
+    late = charged.filter((pl.col("culprit_stage") == stage) & (pl.col("excess_ns") > 0))
+    for column, words in (("culprit_rank", "rank"), ("culprit_host", "host")):
+        most = late.group_by(column).agg(pl.col("excess_ns").sum()).sort("excess_ns", column, descending=[True, False])
+        is_clear = len(most) and most["excess_ns"][0] >= _CLEAR_RANK_SHARE * int(most["excess_ns"].sum())
+        # The name of the only host tells nothing.
+        is_one_of_many = column == "culprit_rank" or charged[column].n_unique() > 1
+        if is_clear and is_one_of_many and most[column][0] is not None:
+            return f"{stage} on {words} {most[column][0]}"
+    return stage
 
 
 def _counter_sentence(answer: TailAnswer) -> str:

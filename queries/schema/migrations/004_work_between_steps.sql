@@ -1,6 +1,6 @@
 -- Waits know the step and the ground that they stand on; work between steps and collectives have tables. Units of
 -- steps are made anew from their spans.
-DROP TABLE base.step_waits;
+DROP TABLE IF EXISTS base.step_waits;
 CREATE TABLE base.step_waits (
     unit_id BIGINT NOT NULL,
     culprit_rank INTEGER NOT NULL,

@@ -302,3 +302,65 @@ def test_processes_without_rank_or_attempt_count_as_the_first(database: Database
     store(database, [replace(step(0, 0, 100), rank=None, attempt=None)])
     [unit] = steps(database)
     assert (unit["job_id"], unit["attempt"], unit["rank"]) == ("j", 0, 0)
+
+
+def between(id: int, rank: int, start: int, end: int, stage: str) -> Span:
+    """A span of a rank outside its steps, which names none."""
+    return span(id, rank, start, end, stage, step=None, parent=0)
+
+
+def test_a_late_rank_is_followed_into_the_time_between_its_steps(database: Database) -> None:
+    """Rank 1 saves from 100 to 150 after its step 0, pauses to 160, and comes to the collective of step 1 at 180."""
+    before = [span(200 + rank, rank, 0, 100, "step", step=0, parent=0) for rank in (0, 1)]
+    late = [step(1, 160, 250), between(3, 1, 100, 150, "checkpoint_save"), reduce(2, 1, 180, 200)]
+    store(database, [*before, step(0, 100, 250), reduce(1, 0, 110, 200), *late])
+    assert waits(database, rank=0) == {
+        (1, "job.checkpoint_save", "checkpoint_save"): 40,
+        (1, "unattributed", "between steps"): 10,
+        (1, "unattributed", "step"): 20,
+    }
+    led_in = database.sql(
+        "SELECT rank, step, stage, self_ns FROM units JOIN step_lead_ins USING (unit_id) ORDER BY ALL"
+    )
+    assert led_in.rows() == [(1, 1, "job.checkpoint_save", 50), (1, 1, "unattributed", 10)]
+
+
+def test_a_late_rank_is_followed_into_its_step_before(database: Database) -> None:
+    """Rank 1 still computes in step 0 until 150, while rank 0 waits for it in step 1 from 110."""
+    before = [
+        span(200, 0, 0, 100, "step", step=0, parent=0),
+        span(201, 1, 0, 150, "step", step=0, parent=0),
+        span(202, 1, 0, 150, "forward", step=0, parent=201),
+    ]
+    store(database, [*before, step(0, 100, 250), reduce(1, 0, 110, 200), step(1, 150, 250), reduce(2, 1, 160, 200)])
+    assert waits(database, rank=0) == {(1, "step.compute", "forward"): 40, (1, "unattributed", "step"): 10}
+    steps_of = database.sql("SELECT culprit_stage, culprit_step FROM step_waits ORDER BY ALL").rows()
+    assert steps_of == [("step.compute", 0), ("unattributed", 1)]
+
+
+def test_the_span_of_an_epoch_is_no_work_between_steps(database: Database) -> None:
+    """It goes on until the step has ended: what lies before the step is not explained by it."""
+    before = [span(200 + rank, rank, 0, 100, "step", step=0, parent=0) for rank in (0, 1)]
+    late = [step(1, 160, 250), between(3, 1, 50, 300, "custom"), reduce(2, 1, 160, 200)]
+    store(database, [*before, step(0, 100, 250), reduce(1, 0, 110, 200), *late])
+    assert waits(database, rank=0) == {(1, "unattributed", "between steps"): 50}
+
+
+MILLION = 1_000_000
+
+
+def test_a_clock_that_collectives_show_to_be_off_is_corrected(database: Database) -> None:
+    """Host b is 50 ms ahead: its ranks leave four collectives 50 ms after the others, and came no later."""
+    spans = []
+    for rank, host in enumerate(("a", "a", "b", "b")):
+        ahead = 50 * MILLION if host == "b" else 0
+        own = [step(rank, ahead, ahead + 500 * MILLION)]
+        for seq in range(4):
+            start = ahead + (100 * seq + 10 + rank) * MILLION
+            own.append(reduce(10 * rank + seq + 1, rank, start, ahead + (100 * seq + 20) * MILLION, seq=seq))
+        spans += [replace(one, host=host) for one in own]
+    store(database, spans)
+    units = steps(database)
+    assert [unit["start_ns"] // MILLION for unit in units] == [0, 0, 50, 50]
+    assert units[0]["shift_ns"] - units[2]["shift_ns"] == 50 * MILLION
+    assert waits(database, rank=0) == {(3, "unattributed", "step"): 4 * 3 * MILLION}

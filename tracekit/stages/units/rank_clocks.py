@@ -72,8 +72,8 @@ def _solved(step: pl.DataFrame) -> pl.DataFrame:
     met = step.select(pl.struct(INSTANCE).rle_id().alias("met"))["met"].to_numpy().astype(np.int64)
     end_ns = (step["end_ns"] - step["end_ns"].min()).to_numpy()
     ahead_ns = _ahead(host, met, end_ns, len(hosts))
-    left_ns = end_ns - ahead_ns[host]
-    left_ns -= (np.bincount(met, left_ns) / np.bincount(met))[met]
+    told_ns = end_ns - ahead_ns[host]
+    left_ns = told_ns - (np.bincount(met, told_ns) / np.bincount(met))[met]
     spread_ns = np.array([np.median(np.abs(left_ns[host == at])) for at in range(len(hosts))])
     is_off = (np.abs(ahead_ns) > np.maximum(DOUBTFUL_NS, _CONSISTENT * spread_ns)) & (
         np.bincount(host, minlength=len(hosts)) >= _MINIMUM_MEETINGS
@@ -101,5 +101,6 @@ def _ahead(
     means = np.zeros((len(size), host_count))
     np.add.at(means, met, design)
     middle_ns = np.bincount(met, end_ns) / size[:, 0]
-    ahead_ns = np.linalg.lstsq(design - (means / size)[met], end_ns - middle_ns[met], rcond=None)[0]
-    return ahead_ns - np.median(ahead_ns)
+    apart_ns = end_ns - middle_ns[met]
+    solved = np.linalg.lstsq(design - (means / size)[met], apart_ns, rcond=None)[0].astype(np.float64)
+    return solved - np.float64(np.median(solved))

@@ -82,7 +82,7 @@ def build_job(records: JobRecords, *, owners: dict[str, str]) -> JobFrames:
 def _build(records: JobRecords, name: str, owners: dict[str, str], *, run_count: int) -> tuple[pl.DataFrame, ...]:
     records, shifts = aligned(records)
     numbered = number_attempts(records.spans)
-    window = job_window(records.spans, records.processes)
+    window = job_window(records.spans, records.processes, records.held)
     events = _events_of_attempts(with_classes(records.events), numbered.spans)
     attempts = live(numbered.spans, events, window)
     accelerators = _accelerators(records, attempts)

@@ -15,11 +15,14 @@ DOUBTFUL_NS = 100_000_000
 _CONSISTENT = 4
 _MINIMUM_HOSTS = 3
 _MINIMUM_MEETINGS = 2
-_SCHEMA = {"host": pl.String, "shift_ns": pl.Int64}
+_SCHEMA = {"host": pl.String, "shift_ns": pl.Int64, "residual_ns": pl.Int64}
 
 
 def aligned(records: JobRecords) -> tuple[JobRecords, pl.DataFrame]:
-    """The records on one clock, and by how much each host was moved (`host`, `shift_ns`), hosts that were moved only.
+    """The records on one clock, and by how much each host was moved, hosts that were moved only.
+
+    The shifts: `host`, `shift_ns`, and `residual_ns`, the largest distance that is left between what a host did
+    together with others and when the others did it.
 
     All ranks end their start, their restore and their steps together, up to what a barrier leaves: a host that
     does so a constant time before or after the median host has another clock. A scheduler has another clock where
@@ -46,7 +49,7 @@ def _all_moved(records: JobRecords, shifts: pl.DataFrame) -> JobRecords:
 
 def _moved(frame: pl.DataFrame, shifts: pl.DataFrame, *columns: str) -> pl.DataFrame:
     return (
-        frame.join(shifts, on="host", how="left", maintain_order="left")
+        frame.join(shifts.select("host", "shift_ns"), on="host", how="left", maintain_order="left")
         .with_columns(pl.col(name) + pl.col("shift_ns").fill_null(0) for name in columns)
         .drop("shift_ns")
     )
@@ -57,10 +60,11 @@ def _constant(apart: pl.DataFrame) -> pl.DataFrame:
     hosts = apart.group_by("host").agg(
         shift_ns=-pl.col("apart_ns").median(),
         spread_ns=(pl.col("apart_ns") - pl.col("apart_ns").median()).abs().median(),
+        residual_ns=(pl.col("apart_ns") - pl.col("apart_ns").median()).abs().max(),
     )
     size_ns = pl.col("shift_ns").abs()
     doubtful = hosts.filter((size_ns > DOUBTFUL_NS) & (size_ns > _CONSISTENT * pl.col("spread_ns")))
-    return doubtful.select("host", pl.col("shift_ns").round().cast(pl.Int64)).sort("host")
+    return doubtful.select("host", pl.col("shift_ns", "residual_ns").round().cast(pl.Int64)).sort("host")
 
 
 def _shifts_of_hosts(spans: pl.DataFrame) -> pl.DataFrame:

@@ -172,7 +172,9 @@ def _granting(attempt: Attempt, world: int, grants: pl.DataFrame, held: pl.DataF
         return _granted_at(own, begun_ns, all_ns)
     first_ns = least(of_scheduler(attempt.spans, "gang_wait")["start_ns"])
     if first_ns is None:
-        return _rows([("job.queue", world, all_ns - begun_ns, False)])
+        # The scheduler's spans were lost, or there are none: its gauge tells to its interval how many it had granted.
+        lost = _by_gauge(held, world, begun_ns, all_ns, "job.gang_wait", "job.queue") if ids.is_empty() else []
+        return _rows(lost or [("job.queue", world, all_ns - begun_ns, False)])
     first_ns = min(max(first_ns, begun_ns), all_ns)
     queued = [("job.queue", world, first_ns - begun_ns, False)]
     waiting = _by_gauge(held, world, first_ns, all_ns, "job.gang_wait", "job.queue")

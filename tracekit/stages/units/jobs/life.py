@@ -53,12 +53,16 @@ class Window:
     is_ended: bool
 
 
-def job_window(spans: pl.DataFrame, processes: pl.DataFrame) -> Window:
-    """From the submission, or the first thing seen, to the release, or the last thing seen."""
+def job_window(spans: pl.DataFrame, processes: pl.DataFrame, held: pl.DataFrame) -> Window:
+    """From the submission, or the first thing seen, to the release, or the last thing seen.
+
+    held: readings of the accelerators that are held: `time_ns`, `accelerators`.
+    """
     whole = spans.filter(pl.col("phase") == "job")
     released = spans.filter(pl.col("phase") == "post")
     seen_ns = least_of(least(spans["start_ns"]), least(processes["first_ns"])) or 0
-    last_ns = most_of(most(spans["end_ns"]), most(processes["last_ns"]))
+    holding_ns = most(held.filter(pl.col("accelerators") > 0)["time_ns"])
+    last_ns = most_of(most(spans["end_ns"]), most(processes["last_ns"]), holding_ns)
     told_ns = most_of(most(whole["end_ns"]), most(released["end_ns"]))
     return Window(
         start_ns=first_known(least(whole["start_ns"]), otherwise=seen_ns),

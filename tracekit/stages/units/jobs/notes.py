@@ -28,7 +28,7 @@ def notes_of(records: JobRecords, attempts: list[Attempt], told: Notes, accelera
     """One row a kind of finding: `job_id`, `note` (a stable code), `count`, `text` (a sentence)."""
     found = [
         *_of_job(records, told),
-        *_of_attempts(attempts, told.window),
+        *_of_attempts(attempts, told.window, has_scheduler=records.held.height > 0),
         *_of_steps(attempts),
         *_of_worlds(attempts, accelerators),
     ]
@@ -43,20 +43,26 @@ def _of_job(records: JobRecords, told: Notes) -> list[Finding]:
     adopted = int(records.processes["is_adopted"].sum())
     moved = told.shifts.height
     largest = most(told.shifts["shift_ns"].abs()) or 0
+    left_ns = most(told.shifts["residual_ns"]) or 0
+    is_release_lost = told.is_ended and not told.window.is_ended and records.held.height > 0
     return [
         ("attempts_inferred", int(told.is_inferred),
          "attempts are not told, or one number is told of several: they are cut where ranks or steps begin again"),
         ("job_not_ended", int(not told.is_ended), "its end was not seen: it counts until the last thing seen"),
+        ("release_unseen", int(is_release_lost),
+         "neither its own span nor its release was seen: it counts until the last thing seen, and may have been held "
+         f"{_interval_ns(records.held) / 1e9:,.3g} s longer"),
         ("several_runs", told.run_count if told.run_count > 1 else 0,
          f"{told.run_count} runs have this name: each is a job of its own, with its number behind the name"),
         ("job_id_missing", adopted,
          f"{adopted} processes do not name the job: they are its own by their spans or traces"),
         ("clocks_apart", moved,
-         f"clocks of {moved} hosts are up to {largest / 1e9:,.3g} s off: moved to where all ranks are ready together"),
+         f"clocks of {moved} hosts are up to {largest / 1e9:,.3g} s off: moved to where all ranks are ready together, "
+         f"which leaves them up to {left_ns / 1e9:,.2g} s apart"),
     ]  # fmt: skip
 
 
-def _of_attempts(attempts: list[Attempt], window: Window) -> list[Finding]:
+def _of_attempts(attempts: list[Attempt], window: Window, *, has_scheduler: bool) -> list[Finding]:
     overlapping = [
         one.number for one in attempts
         if (most(one.spans.filter(~pl.col("phase").is_in(["write", "attempt"]))["start_ns"]) or 0) > one.end_ns
@@ -64,15 +70,28 @@ def _of_attempts(attempts: list[Attempt], window: Window) -> list[Finding]:
     ]  # fmt: skip
     without = [one.number for one in attempts if one.progress.made_step is None and one.members.height]
     unsure = [one.number for one in attempts if one.onset_slack_ns]
+    ungranted = [
+        one.number for one in attempts
+        if not one.spans.filter(pl.col("phase").is_in(["queue", "gang_wait"])).height
+        and one.all_granted_ns > one.begun_ns and has_scheduler
+    ]  # fmt: skip
     rootless = [one.number for one in attempts if not one.spans.filter(pl.col("phase") == "attempt").height]
     return [
         ("attempts_overlap", len(overlapping),
          f"attempts {_listed(overlapping)} still have spans after the next one began: what lies there is set aside"),
         ("attempts_without_root", len(rootless), f"attempts {_listed(rootless)} have no span of their own"),
+        ("grants_unseen", len(ungranted),
+         f"nothing tells when attempts {_listed(ungranted)} were granted their accelerators: queue and gang_wait are "
+         "told apart by the scheduler's gauge, to its interval, or count as queue"),
         ("attempts_without_steps", len(without), f"attempts {_listed(without)} tell of no step"),
         ("onset_unsure", len(unsure),
          f"nothing tells when attempts {_listed(unsure)} broke: taken as the middle of the step that was not finished"),
     ]  # fmt: skip
+
+
+def _interval_ns(held: pl.DataFrame) -> int:
+    """Time between two readings of a gauge."""
+    return int(held["time_ns"].sort().diff().median() or 0)  # type: ignore[arg-type]
 
 
 def _of_steps(attempts: list[Attempt]) -> list[Finding]:
