@@ -1,12 +1,11 @@
 -- Units that a tail question is about, each with the duration that the question explains and its class.
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
--- in the same powers of two (only counts that the metric can depend on). Steps are classed by job. Where no span of a
--- request is known as the call of a model, the attributes of its root say which model and how many tokens.
+-- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
 -- Where any unit of a side calls a model, those that do not (health checks, background work) are left out.
 --
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
--- `value_ns`, the metric.
+-- `value_ns`, the metric; and tail_described, made by `described_units.sql`.
 --
 -- Parameters:
 --   $metric: name of the metric.
@@ -27,25 +26,14 @@
 WITH
 measured AS (
     SELECT
-        * REPLACE (
-            CASE
-                WHEN model IS NULL AND kind = 'request'
-                    THEN coalesce(attributes['gen_ai.request.model'], attributes['gen_ai.response.model'])::VARCHAR
-                ELSE model
-            END AS model,
-            CASE
-                WHEN input_tokens IS NULL AND kind = 'request'
-                    THEN try_cast(attributes['gen_ai.usage.input_tokens'] AS BIGINT)
-                ELSE input_tokens
-            END AS input_tokens,
-            CASE
-                WHEN output_tokens IS NULL AND kind = 'request'
-                    THEN try_cast(attributes['gen_ai.usage.output_tokens'] AS BIGINT)
-                ELSE output_tokens
-            END AS output_tokens
+        tail_selection.* REPLACE (
+            coalesce(tail_selection.model::VARCHAR, tail_described.model) AS model,
+            coalesce(tail_selection.input_tokens, tail_described.input_tokens) AS input_tokens,
+            coalesce(tail_selection.output_tokens, tail_described.output_tokens) AS output_tokens
         ),
         bool_or(vantage != 'service') OVER (PARTITION BY side) AS models_are_called
     FROM tail_selection
+    LEFT JOIN tail_described USING (unit_id)
     WHERE kind = $unit_kind
 )
 SELECT
