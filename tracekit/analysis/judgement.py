@@ -13,7 +13,7 @@ from tracekit.analysis.comparison import Layout
 from tracekit.analysis.influence import influence_sums
 from tracekit.analysis.like_units import like_influence
 from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.significance import SlicedSide, Uncertainty, from_slices, from_windows, widened
+from tracekit.analysis.significance import SlicedSide, Uncertainty, against_health, from_slices, from_windows, widened
 from tracekit.schema import MINIMUM_UNITS
 
 Shortage = Literal["too_few_units", "too_few_blocks"]
@@ -90,7 +90,15 @@ def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1, *
     ]
     if min(occupied) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
-    return Judgement("blocks", counts, lengths, from_slices(sliced))
+    uncertainty = from_slices(sliced)
+    if len(sides) > 1:
+        uncertainty = against_health(uncertainty, sliced, _shorter(sides[0][0], sides[1][0]))
+    return Judgement("blocks", counts, lengths, uncertainty)
+
+
+def _shorter(selection: MeasuredUnits, baseline: MeasuredUnits) -> float:
+    """How many times less the selection shows than the baseline, by its length or by its units."""
+    return max(baseline.duration_ns / selection.duration_ns, baseline.count / selection.count)
 
 
 def _sliced(units: MeasuredUnits, contributions: np.ndarray, *, is_all: bool) -> SlicedSide:

@@ -24,7 +24,9 @@ class Uncertainty:
     `standard_error`: float64[S], in the unit of the estimates. `skewness`: float64[S], that of the estimates.
     `critical`: float64[S], the |t| of each that chance alone exceeds for any of all S in 5 % of cases. `reach`:
     float64[S], the |t| that it exceeds in 5 % of cases for this one. `interval_error`: float64[S], the spread that
-    intervals must cover where it is more than that of the test; None where it is the same.
+    intervals must cover where it is more than that of the test; None where it is the same. `in_health`: how far chance
+    reaches where nothing changed, which is what a test asks, by all of these; empty where only the spread of both sides
+    is known. `is_known`: bool[S], for which estimates it is.
     """
 
     standard_error: np.ndarray
@@ -32,9 +34,16 @@ class Uncertainty:
     critical: np.ndarray
     reach: np.ndarray
     interval_error: np.ndarray | None = None
+    in_health: tuple[Uncertainty, ...] = ()
+    is_known: np.ndarray | None = None
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
         """Which estimates differ from zero at a family-wise error of 5 %, with and without skewness."""
+        if self.in_health and self.is_known is not None:
+            beyond = [part.exceeds(estimates) for part in self.in_health]
+            return np.where(
+                self.is_known, np.logical_and.reduce(beyond), replace(self, in_health=()).exceeds(estimates)
+            )
         # Estimates that are the same in every block differ from zero beyond doubt, unless they are zero.
         certain = (self.standard_error == 0) & (estimates != 0)
         statistic = estimates / np.where(self.standard_error > 0, self.standard_error, 1.0)
@@ -100,6 +109,24 @@ def from_slices(sides: list[SlicedSide]) -> Uncertainty:
     fewest = np.min([freedom for _, _, freedom in moments], axis=0)
     freedom = np.divide(variance**2, spread, out=fewest.copy(), where=spread > 0)
     return _uncertainty(np.sqrt(variance), cubes, np.floor(freedom + 1e-9).astype(np.int64), _family_chance(sides))
+
+
+def against_health(uncertainty: Uncertainty, sides: list[SlicedSide], ratio: float) -> Uncertainty:
+    """The same intervals, with a test by what the baseline (the second side) says of a selection like it.
+
+    Were nothing changed, the selection would vary as the baseline does, `ratio` times as much for being shorter. A
+    fault has a trend of its own, which says nothing of health: a queue that only grows has no independent blocks at
+    all, and is no chance. But what a few units make is no finding, so the spread of both sides counts too, without
+    their memory. Only for estimates of which the baseline has `MINIMUM_BLOCKS` blocks.
+    """
+    baseline = sides[1]
+    variance, cubes, freedom = baseline.moments()
+    error, third = np.sqrt(variance * (1 + ratio)), cubes * (ratio**2 - 1)
+    health = _uncertainty(error, third, freedom.astype(np.int64), _family_chance([baseline]))
+    finest = np.full(len(variance), float(blocks.BLOCK_LIMIT))
+    without_memory = from_slices([replace(side, block_counts=finest) for side in sides])
+    is_known = (baseline.block_counts >= blocks.MINIMUM_BLOCKS) & (variance > 0)
+    return replace(uncertainty, in_health=(health, without_memory), is_known=is_known)
 
 
 def widened(uncertainty: Uncertainty, other: Uncertainty) -> Uncertainty:
