@@ -140,7 +140,8 @@ def slower_calls(answer: TailAnswer) -> pl.DataFrame:
 
 def slower_for_some(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `whose` that a sentence may name of stages that are not slower for all: the clearest of each stage."""
-    found = clear_whose(answer.whose).unique("stage", keep="first", maintain_order=True)
+    is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
+    found = clear_whose(answer.whose).filter(is_part).unique("stage", keep="first", maintain_order=True)
     return found.filter(~pl.col("stage").is_in(slower_stages(answer)["stage"].to_list()))
 
 
