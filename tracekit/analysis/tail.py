@@ -217,6 +217,7 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
     if comparison.layout.levels:
         clear = clear_whose(whose).filter(pl.col("excess_ns") >= NEGLIGIBLE_SHARE * comparison.reference.mean_ns)
+        is_clear |= len(clear) > 0
         stages = _surest_first(stages, clear, comparison.excess_ns if facts["significant"] else 0)
     if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
         facts["shortage"] = "too_few_blocks"
