@@ -103,9 +103,9 @@ def from_slices(sides: list[SlicedSide]) -> Uncertainty:
     a long baseline adds little to the variance, and takes little from what a short window shows.
     """
     moments = [side.moments() for side in sides]
-    variance = sum(part for part, _, _ in moments)
-    cubes = sum(part for _, part, _ in moments)
-    spread = sum(part**2 / freedom for part, _, freedom in moments)
+    variance = np.sum([part for part, _, _ in moments], axis=0)
+    cubes = np.sum([part for _, part, _ in moments], axis=0)
+    spread = np.sum([part**2 / freedom for part, _, freedom in moments], axis=0)
     fewest = np.min([freedom for _, _, freedom in moments], axis=0)
     freedom = np.divide(variance**2, spread, out=fewest.copy(), where=spread > 0)
     return _uncertainty(np.sqrt(variance), cubes, np.floor(freedom + 1e-9).astype(np.int64), _family_chance(sides))

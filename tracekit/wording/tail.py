@@ -286,8 +286,8 @@ def _shortage_sentence(answer: TailAnswer) -> str:
         have = counted(min(answer.block_counts), "independent stretch", "independent stretches")
         why = f"times swing so slowly that they make only {have}, and it takes {MINIMUM_BLOCKS}"
         return f"That is true of {which}; whether it is more than chance cannot be told: {why}."
-    have = min(answer.tail_count, answer.baseline_count)
-    why = f"it takes {MINIMUM_UNITS} {answer.unit}s on each side, and one has {have}"
+    fewest = min(answer.tail_count, answer.baseline_count)
+    why = f"it takes {MINIMUM_UNITS} {answer.unit}s on each side, and one has {fewest}"
     return f"That is true of {which}; whether others take as long cannot be told from so few: {why}."
 
 
