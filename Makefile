@@ -9,10 +9,12 @@ WORKERS ?= 2
 demo: .venv/ready
 	$(BIN)/tracekit demo
 
-# The first run of a checkout compiles the kernels, which two processes would do twice.
+# The first run of a checkout compiles the kernels, which two processes would do twice. Where the environment keeps Python
+# from storing bytecode, each of the many processes that tests start would compile the package anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/ready
 	$(BIN)/python -m tests.compile_kernels
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 bench: .venv/ready
 	$(BIN)/python -m tests.benchmarks

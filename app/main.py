@@ -23,10 +23,40 @@ PAGES = [
         help="Which stage made the slow requests or steps slow, with the traces that prove it.",
     ),
     st.Page(
+        "app_pages/failures.py",
+        title="Failures",
+        icon=":material/crisis_alert:",
+        help="What failed first in requests and training jobs, and what only followed.",
+    ),
+    st.Page(
+        "app_pages/goodput.py",
+        title="Goodput",
+        icon=":material/savings:",
+        help="Where paid accelerator time went, and how many requests met their objective.",
+    ),
+    st.Page(
+        "app_pages/compare.py",
+        title="Compare",
+        icon=":material/compare_arrows:",
+        help="What changed between two times, versions, hosts or conditions.",
+    ),
+    st.Page(
         "app_pages/trace.py",
         title="Trace",
         icon=":material/view_timeline:",
         help="One trace as a waterfall, or all ranks of one training step side by side.",
+    ),
+    st.Page(
+        "app_pages/sql.py",
+        title="SQL",
+        icon=":material/database:",
+        help="Ask the store anything: its views, and statements that only look.",
+    ),
+    st.Page(
+        "app_pages/metrics.py",
+        title="Metrics",
+        icon=":material/monitoring:",
+        help="Counters, gauges and histograms over time.",
     ),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,28 @@ ROOT = Path(__file__).resolve().parent.parent
 
 MEASURED = ("conformance", "interop", "benchmarks")
 """Folders whose tests start servers, measure time or kill processes: never two of them at once."""
+LONG = (*MEASURED, "e2e", "accuracy")
+"""Folders of few tests that take long. They come first: one that began last would run alone at the end."""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where several processes share the tests, those of one file stay in one, and all that measure do."""
     for item in items:
-        folder, *_ = item.path.relative_to(ROOT / "tests").parts
-        group = "measured" if folder in MEASURED else str(item.path.relative_to(ROOT))
+        group = "measured" if _folder(item) in MEASURED else str(item.path.relative_to(ROOT))
         item.add_marker(pytest.mark.xdist_group(group))
+    if hasattr(config, "workerinput"):
+        tests_of = Counter(item.path for item in items)
+        items.sort(key=lambda item: (_turn(item), -tests_of[item.path], item.path))
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT / "tests").parts[0]
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = _folder(item)
+    return LONG.index(folder) if folder in LONG else len(LONG)
 
 
 @pytest.fixture(scope="session")

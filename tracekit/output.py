@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from tracekit import foreign
 from tracekit.errors import UsageError
+from tracekit.foreign import csv_cell, plain_frame, terminal
 from tracekit.schema import exchanged
 
+_TEXTS = (pl.String, pl.Categorical, pl.Enum)
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 
 
@@ -40,7 +50,8 @@ def write(output: Output | pl.DataFrame, *, output_format: str, path: Path | Non
 
 
 def table(frame: pl.DataFrame, *, markdown: bool = False) -> str:
-    """A frame as text, all rows and columns, with full cell contents."""
+    """A frame as text, all rows and columns, with full cell contents; foreign text in it is text."""
+    frame = _markdown_cells(frame) if markdown else plain_frame(frame)
     with pl.Config(
         tbl_formatting="MARKDOWN" if markdown else "UTF8_BORDERS_ONLY",
         tbl_hide_dataframe_shape=True,
@@ -57,39 +68,82 @@ def table(frame: pl.DataFrame, *, markdown: bool = False) -> str:
 def _text(output: Output, output_format: str) -> str:
     match output_format:
         case "table":
-            return table(output.rows) if output.text is None else output.text
+            return terminal(table(output.rows) if output.text is None else output.text)
         case "json":
             value = output.rows.to_dicts() if output.json is None else output.json
-            return json.dumps(value, indent=2, default=_as_json)
+            return json.dumps(_json_value(value), indent=2)
         case "jsonl":
-            return "\n".join(json.dumps(row, default=_as_json) for row in output.rows.iter_rows(named=True))
+            return "\n".join(json.dumps(_json_value(row)) for row in output.rows.iter_rows(named=True))
         case "csv":
             return _flat(output.rows).write_csv().rstrip("\n")
         case "markdown":
-            return table(output.rows, markdown=True)
+            return terminal(table(output.rows, markdown=True))
     raise UsageError(f"unknown format {output_format!r}: use one of {', '.join(FORMATS)}")
 
 
-def _as_json(value: Any) -> Any:
-    """JSON form of what `json` does not know: bytes as hexadecimal text, times as ISO text."""
-    return value.hex() if isinstance(value, bytes) else str(value)
+def _json_value(value: Any) -> Any:
+    """A value as JSON has it: numbers stay numbers, NaN is null, bytes are hexadecimal, times ISO text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return _number(value)
+        case bytes():
+            return value.hex()
+        case dict():
+            return {key if isinstance(key, str) else str(key): _json_value(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_json_value(each) for each in value]
+        case date() | time():
+            return value.isoformat()
+    return str(value)
+
+
+def _number(value: Decimal) -> int | float | None:
+    """An integer of any size exactly; a fraction as the nearest double."""
+    if not value.is_finite():
+        return None
+    return int(value) if value == value.to_integral_value() else float(value)
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """CSV has neither nested nor binary values: they become JSON text."""
+    """CSV has neither nested nor binary values: they become JSON text; no text is a formula or acts on a terminal."""
     odd = [name for name, kind in frame.schema.items() if kind.is_nested() or kind == pl.Binary]
-    return frame.with_columns(
+    frame = frame.with_columns(
         pl.Series(name, [_cell(cell) for cell in frame[name].to_list()], dtype=pl.String) for name in odd
     )
+    texts = [name for name, kind in frame.schema.items() if kind in _TEXTS]
+    named = {name: csv_cell(name) for name in frame.columns}
+    return frame.with_columns(_each_text(frame[name], csv_cell) for name in texts).rename(_distinct(named))
+
+
+def _distinct(named: dict[str, str]) -> dict[str, str]:
+    """New names of columns where no two would be the same."""
+    return named if len(set(named.values())) == len(named) else {}
+
+
+def _markdown_cells(frame: pl.DataFrame) -> pl.DataFrame:
+    texts = [name for name, kind in frame.schema.items() if kind in _TEXTS]
+    named = {name: foreign.markdown(name) for name in frame.columns}
+    return frame.with_columns(_each_text(frame[name], foreign.markdown) for name in texts).rename(_distinct(named))
+
+
+def _each_text(column: pl.Series, say: Callable[[str], str]) -> pl.Series:
+    said = [None if text is None else say(text) for text in column.cast(pl.String)]
+    return pl.Series(column.name, said, dtype=pl.String)
 
 
 def _cell(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, default=_as_json)
+    return None if value is None else json.dumps(_json_value(value))
 
 
 def _write_text(text: str, path: Path | None) -> None:
     if path is None:
-        sys.stdout.write(text + "\n")
+        with reader_may_leave():
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
         return
     try:
         path.write_text(text + "\n", encoding="utf-8")
@@ -98,9 +152,26 @@ def _write_text(text: str, path: Path | None) -> None:
 
 
 def _write_parquet(frame: pl.DataFrame, path: Path | None) -> None:
-    if path is None and sys.stdout.isatty():
-        raise UsageError("parquet is not for a terminal: name a file with -o FILE or redirect the output")
+    if path is None:
+        if sys.stdout.isatty():
+            raise UsageError("parquet is not for a terminal: name a file with -o FILE or redirect the output")
+        with reader_may_leave():
+            frame.write_parquet(buffer := io.BytesIO())
+            sys.stdout.buffer.write(buffer.getbuffer())
+            sys.stdout.buffer.flush()
+        return
     try:
-        frame.write_parquet(path if path is not None else sys.stdout.buffer)
+        frame.write_parquet(path)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Inside, a reader of standard output that has read enough (`head`, a pager) is no fault: the rest goes nowhere."""
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
+_NAME = re.compile(r"[a-z_]+(?:/[a-z_]+)?/[a-z0-9_]+")
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -21,6 +23,11 @@ def folder(name: str) -> Path:
 def text(name: str) -> str:
     """The SQL statement `queries/<name>.sql`, for example `text("tail/stage_excess")`."""
     return (folder("queries") / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def is_known(name: str) -> bool:
+    """Whether there is a statement `queries/<name>.sql`; no name leads out of the folder."""
+    return bool(_NAME.fullmatch(name)) and (folder("queries") / f"{name}.sql").is_file()
 
 
 def names(topic: str) -> list[str]:

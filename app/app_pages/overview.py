@@ -2,17 +2,18 @@
 
 import polars as pl
 import streamlit as st
-from investigation.headlines import job_card, outcomes_card, request_card, step_card
+from investigation.headlines import has_jobs, job_card, outcomes_card, request_card, step_card
 from investigation.page import page_header, quality_badge, stop_if_empty
 from investigation.store import quality_answer, rows, store_file
 from investigation.tables import ingest_table, quality_table, service_table
 
+from tracekit.foreign import markdown
 from tracekit.wording import count_text, duration_text, moment_text
 
 file = store_file()
 contents = rows(file, "explore/store_contents").row(0, named=True)
 quality = quality_answer(file)
-with page_header("Overview", purpose=f"What is in {file.path}, and what stands out."):
+with page_header("Overview", purpose=f"What is in {markdown(file.path)}, and what stands out."):
     quality_badge(quality)
 stop_if_empty(file)
 
@@ -28,17 +29,22 @@ counts = {
 }
 with st.container(horizontal=True):
     for label, count in counts.items():
-        st.metric(label, count_text(count), border=True)
+        if count or label == "Spans":
+            st.metric(label, count_text(count), border=True)
 st.caption(
     f"{moment_text(contents['first_ns'])} to {moment_text(contents['last_ns'])}: "
     f"{duration_text(contents['last_ns'] - contents['first_ns'])} of data"
 )
 
 st.subheader("Headlines", anchor=False)
-for column, card in zip(st.columns(3), (request_card, step_card, outcomes_card), strict=True):
-    with column.container(border=True, height="stretch"):
-        card(file, outcomes)
 job_card(file)
+cards = [card for kind, card in (("request", request_card), ("step", step_card)) if units.get(kind)]
+if cards:
+    for column, card in zip(st.columns(len(cards) + 1), [*cards, outcomes_card], strict=True):
+        with column.container(border=True, height="stretch"):
+            card(file, outcomes)
+elif not has_jobs(file):
+    st.caption("No requests, training steps or jobs were made of these spans.")
 
 left, right = st.columns(2)
 with left:

@@ -3,6 +3,7 @@
 import streamlit as st
 from investigation.page import page_header, stop_if_empty
 from investigation.pick import StepPick, pick, slowest_table
+from investigation.search import request_search
 from investigation.store import store_file
 from investigation.timelines import step_section, trace_section
 
@@ -15,7 +16,6 @@ if isinstance(picked, StepPick):
 elif picked is not None:
     trace_section(file, picked)
 else:
-    st.subheader("The slowest requests", anchor=False)
-    slowest_table(file, "request")
+    request_search(file)
     st.subheader("The slowest steps", anchor=False)
     slowest_table(file, "step")

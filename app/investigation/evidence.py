@@ -7,10 +7,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE, StepPick, address
 from investigation.split import culprit
 from investigation.store import StoreFile
 from investigation.timelines import step_section, trace_section
+from tracekit.foreign import markdown, markdown_code
 from tracekit.wording import METRIC_NAMES, duration_text
 
 
@@ -18,6 +20,10 @@ def stage_choice(answer: Any) -> str | None:
     """The stage whose proof is shown: chosen by a click or here, else the culprit or the largest excess."""
     stages = answer.stages.sort("excess_ns", "stage", descending=[True, False])["stage"].to_list()
     if not stages:
+        return None
+    asked = str(st.query_params.get("stage") or "")
+    if asked and asked not in stages:
+        st.warning(f"The link asks for stage {markdown_code(asked[:200])}, which this answer has not.")
         return None
     first = culprit(answer.stages, verdict=answer.verdict) or stages[0]
     ordered = [first, *(stage for stage in stages if stage != first)]
@@ -28,11 +34,13 @@ def proof_section(file: StoreFile, answer: Any) -> None:
     """The slow units with the most time in a stage, and the chosen one as a timeline."""
     st.subheader("The traces that prove it", anchor=False)
     stage = stage_choice(answer)
+    if stage is None:
+        return
     exemplars = answer.exemplars.filter(pl.col("stage") == stage)
     if exemplars.is_empty():
-        st.caption(f"None of the slow ones spent time in {stage}.")
+        st.caption(f"None of the slow ones spent time in {markdown(stage)}.")
         return
-    st.caption(f"The slow ones with the most time in {stage}. Choose one to see it below.")
+    st.caption(f"The slow ones with the most time in {markdown(stage)}. Choose one to see it below.")
     chosen = _exemplar_table(exemplars, metric=answer.metric, stage=stage)
     st.page_link(TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=address(chosen))
     if answer.unit == "step":
@@ -49,7 +57,7 @@ def _exemplar_table(exemplars: pl.DataFrame, *, metric: str, stage: str) -> dict
         for name, label in durations.items()
     )
     identity = ["job_id", "attempt", "step", "rank"] if metric == "step" else ["trace_id", "service_name", "name"]
-    event = st.dataframe(
+    event = dataframe(
         shown,
         column_order=[*identity, *durations.values()],
         column_config={"trace_id": "trace", "service_name": "service", "job_id": "job"},

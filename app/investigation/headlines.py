@@ -8,13 +8,15 @@ import polars as pl
 import streamlit as st
 
 from investigation.page import answer_state
-from investigation.store import StoreFile, job_headlines, stragglers_answer, tail_answer
+from investigation.store import StoreFile, failures_answer, job_headlines, stragglers_answer, tail_answer
+from tracekit.foreign import markdown, named
 from tracekit.schema import Outcome
 from tracekit.wording import count_text, counted, culprit_text, duration_text, share_text, steps_text
 
 TAIL_PAGE = "app_pages/tail.py"
+FAILURES_PAGE = "app_pages/failures.py"
+GOODPUT_PAGE = "app_pages/goodput.py"
 _CULPRITS = 3
-_UNITS_FOR_P99 = 1000
 _OUTCOME_COLOURS = {
     Outcome.OK: "green",
     Outcome.FAILED: "red",
@@ -28,25 +30,23 @@ def request_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     """What made the slow requests slow: to the first token where it is known, else end to end."""
     st.markdown("**Slow requests**")
     requests = outcomes.filter(pl.col("kind") == "request")
-    if requests.is_empty():
-        st.caption("No requests in this store.")
-        return
     metric = "ttft" if requests["ttft_count"].sum() else "e2e"
-    _tail_headline(file, metric, count=requests.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
+    _tail_headline(file, metric)
 
 
 def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     """What made the slow training steps slow, and which rank the others waited for."""
     st.markdown("**Slow training steps**")
-    steps = outcomes.filter(pl.col("kind") == "step")
-    if steps.is_empty():
-        st.caption("No training steps in this store.")
-        return
-    _tail_headline(file, "step", count=steps.filter(pl.col("outcome") == Outcome.OK)["unit_count"].sum())
+    _tail_headline(file, "step")
     answer = stragglers_answer(file)
     lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
-    st.markdown("\n".join(f"- {line}" for line in lines))
+    st.markdown("\n".join(f"- {markdown(line)}" for line in lines))
+
+
+def has_jobs(file: StoreFile) -> bool:
+    """Whether the store has training jobs."""
+    return bool(job_headlines(file))
 
 
 def job_card(file: StoreFile) -> None:
@@ -56,14 +56,18 @@ def job_card(file: StoreFile) -> None:
         return
     with st.container(border=True):
         st.markdown("**Training jobs**")
-        st.markdown("\n".join(f"- {headline}" for headline in headlines))
+        st.markdown("\n".join(f"- {markdown(headline)}" for headline in headlines))
+        with st.container(horizontal=True):
+            st.page_link(GOODPUT_PAGE, label="See the ledger", icon=":material/arrow_forward:")
+            st.page_link(FAILURES_PAGE, label="See what failed first", icon=":material/arrow_forward:")
 
 
 def straggler_text(row: dict[str, Any]) -> str:
     """One culprit in words: who, doing what, when, and what it cost."""
-    who = culprit_text(row)
+    who = named(culprit_text(row))
+    what = named(row["operation"] or row["stage"])
     lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"
-    return f"{who[:1].upper()}{who[1:]}, {row['operation']}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
+    return f"{who[:1].upper()}{who[1:]}, {what}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
 
 
 def heavy_stage_text(row: dict[str, Any]) -> str:
@@ -75,9 +79,6 @@ def heavy_stage_text(row: dict[str, Any]) -> str:
 def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     """How requests and steps ended."""
     st.markdown("**How they ended**")
-    if outcomes.is_empty():
-        st.caption("No requests or steps were made of these spans.")
-        return
     for kind, noun in (("request", "request"), ("step", "step")):
         of_kind = outcomes.filter(pl.col("kind") == kind)
         if of_kind.is_empty():
@@ -87,16 +88,23 @@ def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
             for row in of_kind.iter_rows(named=True):
                 colour = _OUTCOME_COLOURS.get(row["outcome"], "gray")
                 st.badge(f"{row['outcome']} {count_text(row['unit_count'])}", color=colour)
+    if not outcomes.filter(kind="request", outcome=Outcome.FAILED).is_empty():
+        _failures_headline(file)
 
 
-def _tail_headline(file: StoreFile, metric: str, *, count: int) -> None:
-    # The slowest hundredth of a few units is one or two of them: a tenth says more.
-    quantile = "0.99" if count >= _UNITS_FOR_P99 else "0.9"
-    answer = tail_answer(file, metric=metric, quantile=float(quantile), where=None, baseline="auto")
-    answer_state(answer)
+def _failures_headline(file: StoreFile) -> None:
+    serving = failures_answer(file).serving
+    if serving is not None and serving.failed:
+        st.markdown(markdown(serving.summary))
+        st.page_link(FAILURES_PAGE, label="See what failed first", icon=":material/arrow_forward:")
+
+
+def _tail_headline(file: StoreFile, metric: str) -> None:
+    """The same question as `tracekit tail` and the tail page ask where nothing else is said."""
+    answer_state(tail_answer(file, metric=metric, quantile=None, where=None, baseline="auto"))
     st.page_link(
         TAIL_PAGE,
         label="See the stages and the proof",
         icon=":material/arrow_forward:",
-        query_params={"metric": metric, "quantile": quantile},
+        query_params={"metric": metric},
     )

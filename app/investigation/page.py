@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import tracekit as tk
 from investigation.store import StoreFile, rows
+from tracekit.foreign import markdown, markdown_code, plain
 
 _VERDICT_COLOURS = {"good": "green", "usable": "orange", "poor": "red", "refused": "red"}
 _VERDICT_ICONS = {
@@ -60,23 +61,35 @@ def quality_badge(quality: Any) -> None:
         st.badge(f"data quality: {verdict}", icon=icon, color=colour)
         return
     with st.popover(f":{colour}[data quality: {verdict}]", icon=icon, width="content"):
-        st.markdown("\n".join(f"- {reason}" for reason in reasons))
+        st.markdown("\n".join(f"- {markdown(reason)}" for reason in reasons))
+
+
+def paragraph(text: str) -> str:
+    """A text of some lines as Markdown that shows just this text, line under line."""
+    return "  \n".join(markdown(line) for line in text.splitlines())
 
 
 def answer_state(answer: Any) -> bool:
     """What an answer says, in the tone of its verdict; whether there is anything to draw."""
     label, colour = _ANSWER_VERDICTS.get(answer.verdict, (answer.verdict, "gray"))
-    st.markdown(f":{colour}-badge[{label}] {answer.summary}")
+    st.markdown(f":{colour}-badge[{label}] {paragraph(answer.summary)}")
     return answer.verdict not in ("refused", "no_units")
+
+
+def is_said_empty(file: StoreFile) -> bool:
+    """Say what to do next where the store has no spans; whether that is so."""
+    if rows(file, "explore/store_contents")["span_count"].item():
+        return False
+    st.info(
+        f"This store has no spans yet. Bring some in: {markdown_code(f'tracekit ingest PATH --db {file.path}')}.",
+        icon=":material/inbox:",
+    )
+    return True
 
 
 def stop_if_empty(file: StoreFile) -> None:
     """End the page with the next step where the store has no spans."""
-    if rows(file, "explore/store_contents")["span_count"].item() == 0:
-        st.info(
-            f"This store has no spans yet. Bring some in: `tracekit ingest PATH --db {file.path}`.",
-            icon=":material/inbox:",
-        )
+    if is_said_empty(file):
         st.stop()
 
 
@@ -94,8 +107,9 @@ def explain(error: tk.TracekitError) -> None:
     title = next((title for kind, title in _TITLES if isinstance(error, kind)), "This did not work")
     sentence, _, rest = str(error).partition("\n")
     # What follows the first line is DuckDB's own picture of the place: its spaces matter.
-    picture = f"\n\n```text\n{rest.strip(chr(10))}\n```" if rest.strip() else ""
-    st.error(f"**{title}**\n\n{_sentence(sentence)}{picture}", icon=":material/error:")
+    lines = "\n".join(f"    {plain(line)}" for line in rest.strip("\n").splitlines())
+    picture = f"\n\n{lines}" if lines.strip() else ""
+    st.error(f"**{title}**\n\n{markdown(_sentence(sentence))}{picture}", icon=":material/error:")
     if isinstance(error, tk.StoreError):
         st.button("Look again", icon=":material/refresh:", key="look_again")
 

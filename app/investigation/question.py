@@ -9,22 +9,34 @@ from typing import Literal, NamedTuple
 import polars as pl
 import streamlit as st
 
+from investigation.address import Address
 from investigation.store import StoreFile, rows
+from tracekit.foreign import markdown_code
 from tracekit.schema import METRICS, Metric, UnitKind
 
 DEFAULT_METRIC: Metric = "ttft"
+AUTOMATIC = "auto"
 EVERYTHING = "all"
-QUANTILES = (EVERYTHING, "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")
+QUANTILES = (AUTOMATIC, EVERYTHING, "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")
+BEFORE_IT_CHANGED = "the time before it changed"
 OWN_MIDDLE = "its own middle (p40 to p60)"
 A_CONDITION = "a SQL condition"
+_FIXED_BASELINES = (BEFORE_IT_CHANGED, OWN_MIDDLE, A_CONDITION)
+_QUANTILE_OF = {AUTOMATIC: None, EVERYTHING: 0.0} | {text: float(text) for text in QUANTILES[2:]}
+_BASELINE_WORDS = {"auto": f"{BEFORE_IT_CHANGED}, or {OWN_MIDDLE}", "body": OWN_MIDDLE}
 _VALUE_LIMIT = 30
+_ALL_VALUES = 1_000_000
+_PARAMETERS = (
+    "metric", "quantile", "service", "model", "job", "since", "until", "where", "attribute", "value", "against",
+    "baseline", "stage",
+)  # fmt: skip
 
 
 class TailQuestion(NamedTuple):
     """What `tracekit.Store.tail` is asked."""
 
     metric: Metric
-    quantile: float
+    quantile: float | None
     where: str | None
     baseline: str
 
@@ -68,78 +80,114 @@ def attribute_condition(attribute: str, value: str, *, is_text: bool) -> str:
 
 
 def ask(file: StoreFile) -> TailQuestion:
-    """Draw the widgets of the question and read them; every one is part of the page's address."""
+    """Draw the widgets of the question and read them; every one is part of the page's address.
+
+    Ends the page where the address names something that is not here.
+    """
+    address = Address("tail", _PARAMETERS)
+    address.choice("metric", list(METRICS), missing=f"the metrics are {', '.join(METRICS)}")
+    address.choice("quantile", QUANTILES, missing=f"the quantiles are {', '.join(QUANTILES)}")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         metric = st.segmented_control(
             "Metric", list(METRICS), default=DEFAULT_METRIC, key="metric", bind="query-params", required=True
         )
         quantile = st.select_slider(
-            "Slow from quantile", QUANTILES, value="0.99", key="quantile", bind="query-params", width=280
+            "Slow from quantile", QUANTILES, value=AUTOMATIC, key="quantile", bind="query-params", width=280
         )
         kind = METRICS[metric or DEFAULT_METRIC].unit_kind
         with st.popover("More filters", icon=":material/filter_alt:"):
-            filters = _filters(file, kind)
+            filters = _filters(file, kind, address)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        attribute, values, value = _attribute(file, kind)
-        baseline = _baseline(filters, attribute, values, value)
+        attribute, values, value = _attribute(file, kind, address)
+        baseline = _baseline(filters, attribute, values, value, address)
+    address.stop_if_refused()
     if attribute and value:
         filters = replace(filters, attribute_condition=_value_condition(attribute, values, value))
-    return TailQuestion(
-        metric or DEFAULT_METRIC, 0.0 if quantile == EVERYTHING else float(quantile), filters.sql(), baseline
-    )
+    st.session_state["last_question"] = st.query_params.to_dict()
+    return TailQuestion(metric or DEFAULT_METRIC, _QUANTILE_OF[quantile], filters.sql(), baseline)
 
 
 def question_text(question: TailQuestion) -> str:
     """The conditions that the choices amount to, as SQL: hidden filters are not forgotten filters."""
-    baseline = OWN_MIDDLE if question.baseline == "body" else f"`{question.baseline}`"
-    where = f"`{question.where}`" if question.where else "all"
-    return f"Units: {where} · compared with {baseline}".replace("\n)", ")")
+    baseline = _BASELINE_WORDS.get(question.baseline) or _as_code(question.baseline)
+    where = _as_code(question.where) if question.where else "all"
+    return f"Units: {where} · compared with {baseline}"
 
 
-def _filters(file: StoreFile, kind: str) -> Filters:
+def _as_code(condition: str) -> str:
+    return markdown_code(condition.replace("\n)", ")"))
+
+
+def _filters(file: StoreFile, kind: str, address: Address) -> Filters:
     """The filters that most questions do without."""
     populations = rows(file, "explore/unit_populations").filter(pl.col("kind") == kind)
-    service = _choice("Service", populations["service_name"], key="service")
-    model = _choice("Model", populations["model"], key="model") if kind == UnitKind.REQUEST else None
-    job = _choice("Job", populations["job_id"], key="job") if kind == UnitKind.STEP else None
+    service = _choice("Service", populations["service_name"], address, key="service")
+    model = job = None
+    if kind == UnitKind.REQUEST:
+        model = _choice("Model", populations["model"], address, key="model")
+        address.unused("job", why="the metric is about requests, jobs have steps: ask for the metric `step`")
+    else:
+        job = _choice("Job", populations["job_id"], address, key="job")
+        address.unused("model", why="the metric is about training steps, which have no model")
+    for key in ("since", "until"):
+        address.moment(key)
     return Filters(
         service=service,
         model=model,
         job=job,
         since_ns=_moment("Started from (UTC)", key="since"),
         until_ns=_moment("Started before (UTC)", key="until"),
-        condition=_condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
+        condition=condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
     )
 
 
-def _attribute(file: StoreFile, kind: str) -> tuple[str | None, pl.DataFrame, str | None]:
+def _attribute(file: StoreFile, kind: str, address: Address) -> tuple[str | None, pl.DataFrame, str | None]:
     """An attribute of the units, its values, and the value that is chosen; None where none is."""
     names = rows(file, "explore/unit_attribute_names", kind=kind)["attribute"]
-    attribute = _choice("Attribute", names, key="attribute", width=220)
+    attribute = _choice("Attribute", names, address, key="attribute", width=220)
     values = rows(file, "explore/unit_attribute_values", kind=kind, attribute=attribute or "", limit=_VALUE_LIMIT)
     if attribute is None:
+        address.unused("value", why="no attribute is chosen that it could be the value of")
         return None, values, None
-    value = _choice("is", values["value"], key="value", width=220)
+    values = _with_asked_values(file, kind, attribute, values, address)
+    value = _choice("is", values["value"], address, key="value", width=220)
     value_count = values["value_count"][0] if values.height else 0
     if value_count > values.height:
         st.caption(f"The {values.height} most frequent of {value_count:,} values; write a condition for others.")
     return attribute, values, value
 
 
-def _baseline(filters: Filters, attribute: str | None, values: pl.DataFrame, value: str | None) -> str:
-    """What the slow ones are compared with: `body`, or a condition that selects other units."""
+def _with_asked_values(
+    file: StoreFile, kind: str, attribute: str, values: pl.DataFrame, address: Address
+) -> pl.DataFrame:
+    """The values, and those that the address names where they are there but less frequent."""
+    asked = {address.asked.get("value"), address.asked.get("against", "").removeprefix(f"{attribute} = ")}
+    if asked <= {None, "", *_FIXED_BASELINES, *values["value"]}:
+        return values
+    every = rows(file, "explore/unit_attribute_values", kind=kind, attribute=attribute, limit=_ALL_VALUES)
+    missing = asked - set(values["value"])
+    return pl.concat([values, every.filter(pl.col("value").is_in([each for each in missing if each]))])
+
+
+def _baseline(
+    filters: Filters, attribute: str | None, values: pl.DataFrame, value: str | None, address: Address
+) -> str:
+    """What the slow ones are compared with: `auto`, `body`, or a condition that selects other units."""
     others = {f"{attribute} = {other}": other for other in values["value"] if other != value} if value else {}
-    options = [OWN_MIDDLE, *others, A_CONDITION]
+    options = [BEFORE_IT_CHANGED, OWN_MIDDLE, *others, A_CONDITION]
+    address.choice("against", options, missing="this store has no such units to compare with")
     chosen = st.selectbox("Compare with", options, key="against", bind="query-params", width=280)
     if chosen == A_CONDITION:
-        condition = _condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
+        condition = condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
         return condition or "body"
+    if "baseline" in address.asked:
+        address.unused("baseline", why=f"it counts only where `against` is `{A_CONDITION}`")
     if attribute and chosen in others:
         condition = _value_condition(attribute, values, others[chosen])
         # Another scenario ran at another time: the time range belongs to the selection alone.
         other = replace(filters, attribute_condition=condition, since_ns=None, until_ns=None)
         return other.sql() or "body"
-    return "body"
+    return "auto" if chosen == BEFORE_IT_CHANGED else "body"
 
 
 def _value_condition(attribute: str, values: pl.DataFrame, value: str) -> str:
@@ -147,9 +195,15 @@ def _value_condition(attribute: str, values: pl.DataFrame, value: str) -> str:
     return attribute_condition(attribute, value, is_text=is_text)
 
 
-def _choice(label: str, values: pl.Series, *, key: str, width: int | Literal["stretch"] = "stretch") -> str | None:
+def _choice(
+    label: str, values: pl.Series, address: Address, *, key: str, width: int | Literal["stretch"] = "stretch"
+) -> str | None:
     options = values.drop_nulls().unique(maintain_order=True).to_list()
-    return st.selectbox(label, options, index=None, key=key, bind="query-params", placeholder="any", width=width)
+    address.choice(key, options, missing=f"this store has no units with this {key}")
+    chosen = st.selectbox(label, options, index=None, key=key, bind="query-params", placeholder="any", width=width)
+    if chosen is not None:
+        address.taken(key)
+    return chosen
 
 
 def _moment(label: str, *, key: str) -> int | None:
@@ -157,6 +211,7 @@ def _moment(label: str, *, key: str) -> int | None:
     return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
-def _condition_input(label: str, *, key: str, example: str) -> str | None:
+def condition_input(label: str, *, key: str, example: str) -> str | None:
+    """A SQL condition over the view `units`, kept in the address; None for none."""
     text = st.text_input(label, key=key, bind="query-params", placeholder=f"for example {example}", width=420)
     return text.strip() or None

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.store import StoreFile, opened
-from tracekit.schema import BODY, METRICS, Metric, Outcome
+from tracekit.schema import METRICS, Metric, Outcome
 
 _STRIP_WINDOWS = 60
 _NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400)
@@ -28,36 +28,15 @@ def measured_units(file: StoreFile, metric: Metric, where: str | None) -> pl.Dat
         return store.sql(f"{statement} AND {value} >= 0 AND (\n{where or 'true'}\n)", **parameters)
 
 
-def cohorts(units: pl.DataFrame, *, threshold_ns: int, baseline: str) -> pl.DataFrame:
-    """The units with their `cohort`: slow from the threshold, the middle where that is compared."""
-    slow = pl.col("value_ns") >= threshold_ns
-    middle = pl.lit(value=False)
-    if baseline == "body":
-        low_ns, high_ns = (quantile_ns(units["value_ns"], quantile) for quantile in BODY)
-        middle = pl.col("value_ns").is_between(low_ns, high_ns)
-    return units.with_columns(
-        pl.when(slow)
-        .then(pl.lit("slow"))
-        .when(middle)
-        .then(pl.lit("baseline"))
-        .otherwise(pl.lit("other"))
-        .alias("cohort")
+def cohorts(units: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
+    """The units with their `cohort` as the answer compares them (`answer.units`): slow, baseline or other."""
+    words = {"tail": "slow", "baseline": "baseline"}
+    marks = compared.filter(pl.col("cohort").is_in(list(words))).select(
+        "unit_id", pl.col("cohort").cast(pl.String).replace_strict(words).alias("cohort")
     )
-
-
-def baseline_cohorts(units: pl.DataFrame, *, quantile: float) -> pl.DataFrame:
-    """Units of a baseline selection with their `cohort`: its own slow ones are the baseline."""
-    slow = pl.col("value_ns") >= quantile_ns(units["value_ns"], quantile)
-    return units.with_columns(pl.when(slow).then(pl.lit("baseline")).otherwise(pl.lit("other")).alias("cohort"))
-
-
-def quantile_ns(values: pl.Series, quantile: float) -> int:
-    """The smallest value at or below which at least this share of the values lies; 0 for no values."""
-    if values.is_empty():
-        return 0
-    # The tolerance keeps 0.99 * 300 = 297.00000000000006 from meaning the 298th value.
-    rank = math.ceil(quantile * len(values) - 1e-9)
-    return values.sort()[min(max(rank, 1), len(values)) - 1]
+    # A unit of both sides counts as slow.
+    marks = marks.sort("cohort", descending=True).unique("unit_id", keep="first")
+    return units.join(marks, on="unit_id", how="left").with_columns(pl.col("cohort").fill_null("other"))
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

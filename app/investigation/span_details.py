@@ -8,7 +8,9 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.store import StoreFile, rows
+from tracekit.foreign import markdown, named
 from tracekit.wording import duration_text, exact_text, moment_text
 
 
@@ -18,11 +20,11 @@ def span_details(file: StoreFile, trace_id: str, bar: dict[str, Any]) -> None:
     span_id = bar["span_id"] or bar["parent"]
     found = rows(file, "explore/span_details", trace_id=trace_id, span_id=span_id or "")
     if found.is_empty():
-        st.caption(f"{bar['label']} has no span of its own: it stands for one that did not arrive.")
+        st.caption(f"{markdown(named(bar['label']))} has no span of its own: it stands for one that did not arrive.")
         return
     span = found.row(0, named=True)
-    found_in = f"{bar['label']}, found in " if bar["is_virtual"] else ""
-    st.markdown(f"{found_in}**{span['name']}**  `{span_id}`")
+    found_in = f"{markdown(named(bar['label']))}, found in " if bar["is_virtual"] else ""
+    st.markdown(f"{found_in}**{markdown(span['name'].strip()) or 'no name'}**  `{span_id}`")
     lasts = span["end_ns"] - span["start_ns"]
     st.caption(
         f"{moment_text(span['start_ns'])} ({span['start_ns']:,} ns), "
@@ -38,7 +40,7 @@ def span_details(file: StoreFile, trace_id: str, bar: dict[str, Any]) -> None:
 
 
 def _message(span: dict[str, Any]) -> str:
-    return f": {span['status_message']}" if span["status_message"] else ""
+    return f": {markdown(span['status_message'])}" if span["status_message"] else ""
 
 
 def _dropped(span: dict[str, Any]) -> str:
@@ -53,7 +55,7 @@ def _attribute_table(title: str, attributes: str | None) -> None:
         st.caption(f"{title}: none")
         return
     shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in sorted(values.items())}
-    st.dataframe(
+    dataframe(
         pl.DataFrame({title: list(shown), "value": list(shown.values())}),
         hide_index=True,
         alt=f"{title} of the span",
@@ -64,7 +66,7 @@ def _event_table(events: pl.DataFrame, start_ns: int) -> None:
     if events.is_empty():
         return
     after = (pl.col("time_ns") - start_ns).map_elements(exact_text, return_dtype=pl.String)
-    st.dataframe(
+    dataframe(
         events.select(pl.col("name").alias("Event"), after.alias("after"), "attributes"),
         hide_index=True,
         alt="Events of the span",

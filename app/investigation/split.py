@@ -7,10 +7,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.question import TailQuestion
-from investigation.selection import baseline_cohorts, cohorts, measured_units, stages_over_time
+from investigation.selection import cohorts, measured_units, stages_over_time
 from investigation.store import StoreFile
 from tracekit import charts
+from tracekit.foreign import markdown
 from tracekit.schema import UNATTRIBUTED, StepStage
 from tracekit.wording import METRIC_NAMES, count_text, duration_text, exact_text
 
@@ -29,7 +31,10 @@ _NS_COLUMNS = {
     "per_call_ns": "longer calls (ns)",
 }
 _DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "adjusted p"}
-_BLAMELESS_VERDICTS = frozenset({"mix_not_slowness", "size_or_slowness", "load_or_slowness", "improved", "no_excess"})
+_BLAMELESS_VERDICTS = frozenset({
+    "mix_not_slowness", "size_or_slowness", "load_or_slowness", "improved", "no_excess", "excess_spread",
+    "excess_unattributed",
+})  # fmt: skip
 _SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
 # A rank that waits is not the culprit, and time without a span has none: neither gets the accent.
 _NOBODYS_STAGES = (UNATTRIBUTED, StepStage.STRAGGLER_WAIT)
@@ -91,7 +96,7 @@ def culprit(stages: pl.DataFrame, *, verdict: str) -> str | None:
 
 def stage_table(stages: pl.DataFrame) -> None:
     """Every figure of the split, exact, in nanoseconds."""
-    st.dataframe(
+    dataframe(
         stages,
         placeholder="–",
         column_config={
@@ -117,7 +122,7 @@ def work_text(stages: pl.DataFrame) -> str:
 def class_table(classes: pl.DataFrame) -> None:
     """The split by classes of units that should take the same time; the parts sum to the excess."""
     text = {"return_dtype": pl.String}
-    st.dataframe(
+    dataframe(
         classes.with_columns(
             pl.col("mix_ns", "rate_ns").map_elements(lambda value: duration_text(value, signed=True), **text)
         ),
@@ -149,20 +154,15 @@ def causes_section(answer: Any) -> None:
 
 
 def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -> None:
-    """All units of the question by their metric, the slow ones and the baseline marked."""
+    """All units of the question by their metric, those that the answer compares marked."""
     st.subheader("Distribution", anchor=False)
     units = measured_units(file, question.metric, question.where)
-    selection = cohorts(units, threshold_ns=answer.threshold_ns, baseline=question.baseline)
-    shown = [("this selection", selection, answer.threshold_ns)]
-    if question.baseline != "body":
-        others = measured_units(file, question.metric, question.baseline)
-        shown.append(("the baseline", baseline_cohorts(others, quantile=question.quantile), None))
-    values = pl.concat([frame["value_ns"] for _, frame, _ in shown])
-    limits_ns = (values.min(), values.max()) if len(values) else None
-    for name, frame, threshold_ns in shown:
-        st.caption(f"{METRIC_NAMES[question.metric]} of {name}, {count_text(frame.height)} units")
-        chart = charts.distribution(frame, metric=question.metric, threshold_ns=threshold_ns, limits_ns=limits_ns)
-        st.altair_chart(chart, alt=f"Histogram of {METRIC_NAMES[question.metric]}, {name}")
+    if answer.comparison == "selection" and question.baseline != "auto":
+        units = pl.concat([units, measured_units(file, question.metric, question.baseline)]).unique("unit_id")
+    marked = cohorts(units, answer.units)
+    st.caption(f"{METRIC_NAMES[question.metric]} of {count_text(marked.height)} units")
+    chart = charts.distribution(marked, metric=question.metric, threshold_ns=answer.threshold_ns)
+    st.altair_chart(chart, alt=f"Histogram of {METRIC_NAMES[question.metric]}")
 
 
 def over_time_section(file: StoreFile, question: TailQuestion) -> None:
@@ -187,7 +187,7 @@ def differences(answer: Any) -> None:
     shares = {name: st.column_config.NumberColumn(label, format="percent") for name, label in _SHARES.items()}
     chances = {name: st.column_config.NumberColumn(label, format="%.3g") for name, label in _DIFFERENCE_CHANCE.items()}
     times = st.column_config.NumberColumn("times as frequent", format="%.2f")
-    st.dataframe(
+    dataframe(
         answer.differences,
         column_order=["dimension", "value", *_SHARES, "ratio", *judged],
         column_config={"dimension": "attribute", "ratio": times, **shares, **chances},
@@ -196,11 +196,11 @@ def differences(answer: Any) -> None:
         alt="Attribute values among the slow and the rest",
     )
     if answer.attributes_set_aside:
-        st.caption("Not compared (too many values, or nested): " + ", ".join(answer.attributes_set_aside))
+        st.caption(markdown("Not compared (too many values, or nested): " + ", ".join(answer.attributes_set_aside)))
 
 
 def left_out(answer: Any) -> None:
     """Which units did not enter, and why: counted, never silent."""
     if not answer.left_out.is_empty():
         parts = [f"{count_text(row['unit_count'])} ({row['reason']})" for row in answer.left_out.iter_rows(named=True)]
-        st.caption("Not entered: " + ", ".join(parts))
+        st.caption(markdown("Not entered: " + ", ".join(parts)))

@@ -64,7 +64,7 @@ def rows(file: StoreFile, query: str, **parameters: Any) -> pl.DataFrame:
 
 
 @st.cache_data(max_entries=32, show_spinner="Splitting the tail by stage …")
-def tail_answer(file: StoreFile, *, metric: str, quantile: float, where: str | None, baseline: str) -> Any:
+def tail_answer(file: StoreFile, *, metric: str, quantile: float | None, where: str | None, baseline: str) -> Any:
     """`tracekit.Store.tail`."""
     with opened(file) as store:
         return store.tail(metric, quantile=quantile, where=where, baseline=baseline)
@@ -99,3 +99,45 @@ def operations(file: StoreFile, trace_id: str) -> pl.DataFrame:
     """`tracekit.Store.operations`."""
     with opened(file) as store:
         return store.operations(trace_id=trace_id)
+
+
+@st.cache_data(max_entries=16, show_spinner="Adding up where the time went …")
+def goodput_answer(file: StoreFile, *, job: str | None = None, price: float | None = None) -> Any:
+    """`tracekit.Store.goodput` of training jobs."""
+    with opened(file) as store:
+        return store.goodput(job=job, price=price)
+
+
+@st.cache_data(max_entries=16, show_spinner="Judging requests by the SLO …")
+def request_goodput_answer(file: StoreFile, *, slo: str, where: str | None = None) -> Any:
+    """`tracekit.Store.request_goodput`."""
+    with opened(file) as store:
+        return store.request_goodput(slo, where=where)
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking for what failed first …")
+def failures_answer(file: StoreFile, *, where: str | None = None) -> Any:
+    """`tracekit.Store.failures`."""
+    with opened(file) as store:
+        return store.failures(where=where)
+
+
+@st.cache_data(max_entries=16, show_spinner="Comparing …")
+def compare_answer(file: StoreFile, *, before: str, after: str, slo: str | None) -> Any:
+    """`tracekit.Store.compare`."""
+    with opened(file) as store:
+        return store.compare(before, after, slo=slo)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def metrics_answer(file: StoreFile, metric: str | None, *, by: tuple[str, ...], every_s: float | None) -> Any:
+    """`tracekit.Store.metrics`."""
+    with opened(file) as store:
+        return store.metrics(metric, by=by, every_s=every_s)
+
+
+@st.cache_data(max_entries=8, show_spinner="Running the statement …")
+def sql_rows(file: StoreFile, statement: str) -> pl.DataFrame:
+    """`tracekit.Store.sql` of a statement that only looks."""
+    with opened(file) as store:
+        return store.sql(statement)

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.store import StoreFile, rows
 from tracekit.wording import counted, duration_text, moment_text
 
@@ -16,7 +17,7 @@ _RECENT_INGESTS = 200
 def service_table(file: StoreFile) -> None:
     """Who sent spans."""
     active = (pl.col("last_ns") - pl.col("first_ns")).map_elements(duration_text, return_dtype=pl.String)
-    st.dataframe(
+    dataframe(
         rows(file, "explore/services").with_columns(
             active.alias("active"), pl.col("service_name").fill_null("(no name)")
         ),
@@ -37,7 +38,7 @@ def quality_table(quality: Any) -> None:
     """The checks of the data that found something, the worst first, and how many found nothing."""
     found = quality.checks.filter(pl.col("severity") != "ok")
     if not found.is_empty():
-        st.dataframe(
+        dataframe(
             found,
             column_order=["severity", "message", "look"],
             column_config={
@@ -54,7 +55,7 @@ def ingest_table(file: StoreFile) -> None:
     """What arrived, the latest first, with what was not stored and why."""
     ingests = rows(file, "explore/ingests", limit=_RECENT_INGESTS)
     received = pl.col("received_ns").map_elements(moment_text, return_dtype=pl.String)
-    st.dataframe(
+    dataframe(
         ingests.with_columns(received.alias("received")),
         column_order=[
             "source",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
+from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE, StepPick
 from investigation.span_details import span_details
 from investigation.store import StoreFile, operations, rows
 from investigation.waterfall import step_rows, trace_rows
 from tracekit import charts
+from tracekit.foreign import markdown, named
 from tracekit.wording import count_text, duration_text, exact_text, moment_text
 
 ROW_LIMIT = 2000
@@ -45,13 +47,14 @@ def step_section(file: StoreFile, pick: StepPick) -> None:
     ranks = rows(file, "explore/step_ranks", **where)
     if ranks.is_empty():
         st.warning(
-            f"Job {pick.job_id} has no step {pick.step} in attempt {pick.attempt}.",
+            f"Job {markdown(named(pick.job_id))} has no step {pick.step} in attempt {pick.attempt}.",
             icon=":material/search_off:",
         )
         return
     first_ns, last_ns = ranks["start_ns"].min(), ranks["end_ns"].max()
     st.caption(
-        f"Step {pick.step}, attempt {pick.attempt} of {pick.job_id}: {count_text(ranks.height)} ranks, "
+        f"Step {pick.step}, attempt {pick.attempt} of {markdown(named(pick.job_id))}: "
+        f"{count_text(ranks.height)} ranks, "
         f"{duration_text(last_ns - first_ns)} ({exact_text(last_ns - first_ns)}) from {moment_text(first_ns)}"
     )
     found = pl.concat([operations(file, trace_id) for trace_id in ranks["trace_id"].unique().sort()])
@@ -71,12 +74,12 @@ def _trace_facts(file: StoreFile, trace_id: str) -> None:
     if unit["unit_count"] > 1:
         st.caption(f"{count_text(unit['unit_count'])} steps were made of this trace.")
         return
-    parts = [f"{unit['name']}, {unit['outcome']}", f"{duration_text(unit['e2e_ns'])} end to end"]
+    parts = [f"{named(unit['name'])}, {unit['outcome']}", f"{duration_text(unit['e2e_ns'])} end to end"]
     parts += [f"{duration_text(unit['ttft_ns'])} to the first token"] if unit["ttft_ns"] is not None else []
     parts += [f"{unit[name]:,} {name.replace('_', ' ')}" for name in ("input_tokens", "output_tokens") if unit[name]]
     parts += [f"seen from the {unit['vantage']}"]
     parts += [f"odd: {unit['flags']}"] if unit["flags"] else []
-    st.caption(" · ".join([moment_text(unit["start_ns"]), *parts]))
+    st.caption(markdown(" · ".join([moment_text(unit["start_ns"]), *parts])))
 
 
 def _visible_rows(row_count: int, *, key: str) -> pl.Expr:
@@ -117,13 +120,13 @@ def _step_tables(file: StoreFile, where: dict[str, object]) -> None:
     with left:
         st.subheader("Where each rank's time went", anchor=False)
         shown = stages.with_columns(pl.col("self_ns").map_elements(duration_text, **text))
-        st.dataframe(shown.pivot("stage", index="rank", values="self_ns"), hide_index=True, placeholder="–")
+        dataframe(shown.pivot("stage", index="rank", values="self_ns"), hide_index=True, placeholder="–")
     with right:
         st.subheader("Whom it waited for", anchor=False)
         if waits.is_empty():
             st.caption("No rank waited for another one.")
             return
-        st.dataframe(
+        dataframe(
             waits.with_columns(pl.col("wait_ns").map_elements(duration_text, **text).alias("waited")),
             column_order=["rank", "waited", "culprit_rank", "culprit_operation", "culprit_stage"],
             column_config={

@@ -5,15 +5,19 @@
 -- Columns:
 --   job: the job, '' where unknown.
 --   rank: the rank that enqueued it.
---   group: process group. sequence: number of the collective in it, alike on all members.
+--   group: process group.
+--   sequence: number of the collective in it, alike on all members.
 --   operation: all_reduce, send ...
---   is_p2p: whether it is a send or receive. is_retired: whether nothing watches it any more.
---   record_id, p2p_sequence, operation_id, peer, timeout_ms: as recorded; the peer is a global rank.
+--   is_p2p: whether it is a send or receive.
+--   is_retired: whether nothing watches it any more.
+--   record_id, p2p_sequence, operation_id, peer: as recorded; the peer is a global rank.
 --   created_ns, started_ns, completed_ns: when it was enqueued and when that was noticed, since the epoch.
+--   timeout_ms: as recorded.
 --   input_elements, output_elements: elements of all tensors.
 --   state: scheduled, started or completed.
---   input_types, output_types, input_sizes, output_sizes, frames: JSON text as recorded.
+--   input_types, output_types, input_sizes, output_sizes: JSON text as recorded.
 --   thread: name of the thread that enqueued it.
+--   frames: JSON text as recorded.
 SELECT DISTINCT
     coalesce(resources.job_id, '') AS job,
     coalesce(resources.rank, 0)::BIGINT AS rank,

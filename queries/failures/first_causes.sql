@@ -143,7 +143,13 @@ SELECT
         WHEN begun.kind = 3 AND NOT culprits.has_remote THEN only_hosts.host
         ELSE coalesce(resources.host_name, resources.service_instance_id)
     END AS host,
-    CASE WHEN begun.is_timeout THEN coalesce(longest_stages.stage, last_stages.stage) ELSE last_stages.stage END AS stage,
+    -- Whom the caller reaches is known by its other calls: then a call without a span below it went there, too.
+    CASE
+        WHEN coalesce(CASE WHEN begun.is_timeout THEN longest_stages.stage END, last_stages.stage) = 'upstream'
+            AND only_callees.callee IS NOT NULL
+            THEN 'edge:' || callers.service_name || '->' || only_callees.callee
+        ELSE coalesce(CASE WHEN begun.is_timeout THEN longest_stages.stage END, last_stages.stage)
+    END AS stage,
     begun.name AS operation,
     begun.error_type,
     begun.message,

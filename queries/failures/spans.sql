@@ -21,6 +21,15 @@ requests AS (
     FROM request_endings
     INNER JOIN base.units AS units USING (unit_id)
 ),
+-- Their traces: that of the request, and those that are part of it.
+request_traces AS (
+    SELECT unit_id, root_span_id, trace_id
+    FROM requests
+    UNION
+    SELECT requests.unit_id, requests.root_span_id, joined_spans.trace_id
+    FROM requests
+    INNER JOIN base.joined_spans ON joined_spans.request_trace_id = requests.trace_id
+),
 raised AS (
     SELECT
         span_events.trace_id,
@@ -29,18 +38,18 @@ raised AS (
         arg_max(span_events.attributes['exception.type']::VARCHAR, span_events.event_index) AS exception_type,
         arg_max(span_events.attributes['exception.message']::VARCHAR, span_events.event_index) AS exception_message
     FROM base.span_events
-    SEMI JOIN requests USING (trace_id)
+    SEMI JOIN request_traces USING (trace_id)
     WHERE span_events.name = 'exception'
     GROUP BY ALL
 ),
 -- Attributes are taken apart once the few spans that matter are together: among all others that is slow.
 own AS MATERIALIZED (
     SELECT
-        requests.unit_id,
-        requests.root_span_id,
+        request_traces.unit_id,
+        request_traces.root_span_id,
         spans.trace_id,
         spans.span_id,
-        spans.parent_span_id,
+        coalesce(joined_spans.parent_span_id, spans.parent_span_id) AS parent_span_id,
         spans.name,
         spans.kind,
         spans.start_ns,
@@ -50,7 +59,9 @@ own AS MATERIALIZED (
         spans.status_message,
         spans.attributes
     FROM base.spans AS spans
-    INNER JOIN requests USING (trace_id)
+    INNER JOIN request_traces USING (trace_id)
+    LEFT JOIN base.joined_spans
+        ON joined_spans.trace_id = spans.trace_id AND joined_spans.span_id = spans.span_id
 ),
 said AS MATERIALIZED (
     SELECT

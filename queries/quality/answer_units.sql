@@ -14,6 +14,10 @@
 --   incomplete_count: units with spans whose parent is missing.
 --   conflict_count: units with impossible values that were not used.
 --   extra_root_count: units with further root spans, whose time is not looked at.
+--   beginning_missing_count: units that hang below a span that did not arrive.
+--   repeated_span_count: units with spans that were recorded more than once.
+--   ambiguous_join_count: units with parts of one kind from several traces beside each other.
+--   shared_request_id_count: units that name a request by an id that others have too.
 --   unknown_outcome_count: units whose outcome is unknown.
 --   vantage_count: number of different vantage points that the units were seen from.
 --   step_count: training steps that the units are parts of, as far as the size of their world is known.
@@ -67,6 +71,10 @@ unit_sums AS (
         count(*) FILTER (WHERE orphan_count > 0) AS incomplete_count,
         count(*) FILTER (WHERE conflict_count > 0) AS conflict_count,
         count(*) FILTER (WHERE flags LIKE '%extra_roots%') AS extra_root_count,
+        count(*) FILTER (WHERE flags LIKE '%root_parent_missing%') AS beginning_missing_count,
+        count(*) FILTER (WHERE flags LIKE '%repeated_spans%') AS repeated_span_count,
+        count(*) FILTER (WHERE flags LIKE '%ambiguous_join%') AS ambiguous_join_count,
+        count(*) FILTER (WHERE flags LIKE '%shared_request_id%') AS shared_request_id_count,
         count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcome_count,
         count(DISTINCT vantage) AS vantage_count
     FROM entering
@@ -83,6 +91,10 @@ SELECT
     unit_sums.incomplete_count,
     unit_sums.conflict_count,
     unit_sums.extra_root_count,
+    unit_sums.beginning_missing_count,
+    unit_sums.repeated_span_count,
+    unit_sums.ambiguous_join_count,
+    unit_sums.shared_request_id_count,
     unit_sums.unknown_outcome_count,
     unit_sums.vantage_count,
     step_sums.step_count,

@@ -26,7 +26,12 @@ sums AS (
         count(*) FILTER (WHERE shift_ns != 0) AS shifted_units,
         count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcomes,
         count(*) FILTER (WHERE flags LIKE '%extra_roots%') AS extra_roots,
+        count(*) FILTER (WHERE flags LIKE '%root_parent_missing%') AS beginning_missing,
+        count(*) FILTER (WHERE flags LIKE '%repeated_spans%') AS repeated_spans,
         count(*) FILTER (WHERE flags LIKE '%several_calls%') AS several_calls,
+        count(*) FILTER (WHERE regexp_matches(flags, '(^|,)joined(,|$)')) AS joined_units,
+        count(*) FILTER (WHERE flags LIKE '%ambiguous_join%') AS ambiguous_joins,
+        count(*) FILTER (WHERE flags LIKE '%shared_request_id%') AS shared_request_ids,
         count(*) FILTER (WHERE regexp_matches(flags, '(^|,)async(,|$)')) AS asynchronous_units
     FROM judged
 ),
@@ -54,7 +59,12 @@ FROM
             ('shifted_units', shifted_units, units),
             ('unknown_outcomes', unknown_outcomes, units),
             ('extra_roots', extra_roots, units),
+            ('beginning_missing', beginning_missing, units),
+            ('repeated_spans', repeated_spans, units),
             ('several_calls', several_calls, units),
+            ('joined_units', joined_units, units),
+            ('ambiguous_joins', ambiguous_joins, units),
+            ('shared_request_ids', shared_request_ids, units),
             ('asynchronous_units', asynchronous_units, units)
     ) AS checks (check_name, finding_count, total_count)
 ORDER BY checks.check_name

@@ -241,7 +241,22 @@ CREATE TABLE base.units (
     post_root_ns BIGINT NOT NULL,
     shift_ns BIGINT NOT NULL,
     conflict_count UINTEGER NOT NULL,
-    flags VARCHAR
+    flags VARCHAR,
+    seen_from VARCHAR
+);
+
+CREATE TABLE base.request_ids (
+    request_id VARCHAR NOT NULL,
+    trace_id UUID NOT NULL,
+    first_ns BIGINT NOT NULL,
+    last_ns BIGINT NOT NULL
+);
+
+CREATE TABLE base.joined_spans (
+    trace_id UUID NOT NULL,
+    span_id UBIGINT NOT NULL,
+    request_trace_id UUID NOT NULL,
+    parent_span_id UBIGINT NOT NULL
 );
 
 CREATE TABLE base.unit_stages (
@@ -259,7 +274,30 @@ CREATE TABLE base.step_waits (
     culprit_rank INTEGER NOT NULL,
     culprit_stage VARCHAR NOT NULL,
     culprit_operation VARCHAR NOT NULL,
-    wait_ns BIGINT NOT NULL
+    wait_ns BIGINT NOT NULL,
+    culprit_step BIGINT,
+    basis VARCHAR NOT NULL DEFAULT 'collective'
+);
+
+CREATE TABLE base.step_lead_ins (
+    unit_id BIGINT NOT NULL,
+    stage VARCHAR NOT NULL,
+    operation VARCHAR NOT NULL,
+    self_ns BIGINT NOT NULL
+);
+
+CREATE TABLE base.step_collectives (
+    unit_id BIGINT NOT NULL,
+    collective_group VARCHAR NOT NULL,
+    collective_name VARCHAR NOT NULL,
+    member_count UINTEGER NOT NULL,
+    instance_count UINTEGER NOT NULL,
+    unsplit_count UINTEGER NOT NULL,
+    bytes BIGINT,
+    wait_ns BIGINT NOT NULL,
+    transfer_ns BIGINT NOT NULL,
+    shortest_ns BIGINT NOT NULL,
+    exposed_ns BIGINT NOT NULL
 );
 
 CREATE TABLE base.built_through (

@@ -188,14 +188,33 @@ SELECT
     shift_ns,
     conflict_count,
     flags,
+    coalesce(seen_from, vantage) AS seen_from,
     unit_key(kind, trace_id, root_span_id, job_id, attempt, step, rank) AS unit_key
 FROM base.units;
+
+CREATE OR REPLACE VIEW request_ids AS
+SELECT * REPLACE (replace(trace_id::VARCHAR, '-', '') AS trace_id)
+FROM base.request_ids;
+
+CREATE OR REPLACE VIEW joined_spans AS
+SELECT
+    replace(trace_id::VARCHAR, '-', '') AS trace_id,
+    format('{:016x}', span_id) AS span_id,
+    replace(request_trace_id::VARCHAR, '-', '') AS request_trace_id,
+    format('{:016x}', parent_span_id) AS parent_span_id
+FROM base.joined_spans;
 
 CREATE OR REPLACE VIEW unit_stages AS
 SELECT * FROM base.unit_stages;
 
 CREATE OR REPLACE VIEW step_waits AS
 SELECT * FROM base.step_waits;
+
+CREATE OR REPLACE VIEW step_lead_ins AS
+SELECT * FROM base.step_lead_ins;
+
+CREATE OR REPLACE VIEW step_collectives AS
+SELECT * FROM base.step_collectives;
 
 CREATE OR REPLACE VIEW jobs AS
 SELECT * FROM base.jobs;
@@ -281,3 +300,34 @@ SELECT
 FROM training_steps
 LEFT JOIN training_ranks USING (job_id, attempt, rank)
 WHERE training_steps.is_ok AND NOT training_steps.is_warm_up;
+
+CREATE OR REPLACE VIEW step_times AS
+WITH
+led_in AS (
+    SELECT
+        unit_id,
+        sum(self_ns)::BIGINT AS lead_in_ns,
+        coalesce(sum(self_ns) FILTER (WHERE stage != 'step.straggler_wait'), 0)::BIGINT AS worked_ns
+    FROM base.step_lead_ins
+    GROUP BY unit_id
+),
+waited AS (
+    SELECT
+        unit_id,
+        sum(wait_ns)::BIGINT AS waited_ns
+    FROM base.step_waits
+    GROUP BY unit_id
+)
+SELECT
+    training_steps.unit_id,
+    training_steps.job_id,
+    training_steps.attempt,
+    training_steps.step,
+    training_steps.rank,
+    training_steps.end_ns - training_steps.start_ns AS step_ns,
+    coalesce(led_in.lead_in_ns, 0) - min(coalesce(led_in.worked_ns, 0)) OVER same_step AS lead_in_ns,
+    coalesce(waited.waited_ns, 0) AS waited_ns
+FROM training_steps
+LEFT JOIN led_in USING (unit_id)
+LEFT JOIN waited USING (unit_id)
+WINDOW same_step AS (PARTITION BY training_steps.job_id, training_steps.attempt, training_steps.step);

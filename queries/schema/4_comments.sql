@@ -289,7 +289,7 @@ COMMENT ON COLUMN base.units.last_token_ns
 COMMENT ON COLUMN base.units.input_tokens IS 'tokens of the prompt; null when unknown';
 COMMENT ON COLUMN base.units.output_tokens IS 'tokens that were generated; null when unknown';
 COMMENT ON COLUMN base.units.outcome IS 'how the unit ended';
-COMMENT ON COLUMN base.units.vantage IS 'where the unit was observed from';
+COMMENT ON COLUMN base.units.vantage IS 'layer that saw the first token: client, gateway, engine, rank, or service where nothing calls a model';
 COMMENT ON COLUMN base.units.attributes IS 'attributes of the root span, typed';
 COMMENT ON COLUMN base.units.span_count IS 'spans of the unit';
 COMMENT ON COLUMN base.units.orphan_count IS 'spans whose parent is missing';
@@ -301,6 +301,22 @@ COMMENT ON COLUMN base.units.shift_ns IS 'largest correction of a clock, nanosec
 COMMENT ON COLUMN base.units.conflict_count IS 'values that contradict each other or cannot be';
 COMMENT ON COLUMN base.units.flags
     IS 'what was noticed about the unit, comma-separated; null when nothing was';
+COMMENT ON COLUMN base.units.seen_from
+    IS 'outermost layer whose spans the unit has: client, gateway, engine, rank, or service; null: as vantage';
+
+COMMENT ON TABLE base.request_ids
+    IS 'ids of requests that spans name, by which one request over several traces is found';
+COMMENT ON COLUMN base.request_ids.request_id IS 'the id, without what APIs put before and behind it';
+COMMENT ON COLUMN base.request_ids.trace_id IS 'trace with a span that names it';
+COMMENT ON COLUMN base.request_ids.first_ns IS 'earliest start of such a span, nanoseconds since the epoch';
+COMMENT ON COLUMN base.request_ids.last_ns IS 'latest end of such a span, nanoseconds since the epoch';
+
+COMMENT ON TABLE base.joined_spans
+    IS 'topmost spans of traces that are part of a request whose own span is in another trace';
+COMMENT ON COLUMN base.joined_spans.trace_id IS 'trace of the span';
+COMMENT ON COLUMN base.joined_spans.span_id IS 'the span';
+COMMENT ON COLUMN base.joined_spans.request_trace_id IS 'trace of the request';
+COMMENT ON COLUMN base.joined_spans.parent_span_id IS 'span of the request that it is taken to hang below';
 
 COMMENT ON TABLE base.unit_stages
     IS 'exclusive time of each stage inside a unit''s window; the parts sum to the window exactly';
@@ -321,6 +337,35 @@ COMMENT ON COLUMN base.step_waits.culprit_rank IS 'rank that arrived last';
 COMMENT ON COLUMN base.step_waits.culprit_stage IS 'stage that rank was in meanwhile';
 COMMENT ON COLUMN base.step_waits.culprit_operation IS 'operation that rank was in meanwhile';
 COMMENT ON COLUMN base.step_waits.wait_ns IS 'waiting time, nanoseconds';
+COMMENT ON COLUMN base.step_waits.culprit_step
+    IS 'step of that rank that this was in or led into: the one that waited, or the one before; null stands for the one that waited';
+COMMENT ON COLUMN base.step_waits.basis
+    IS 'collective: in a collective of the step; before_step: in one between the steps; common_end: in a save that all ranks leave together, which rank 0 is assumed to write. Those of collective sum to step.straggler_wait of the unit';
+
+COMMENT ON TABLE base.step_lead_ins
+    IS 'what a rank did between its last step and this one, by stage; the parts sum to that time exactly';
+COMMENT ON COLUMN base.step_lead_ins.unit_id IS 'unit (base.units) that it leads into';
+COMMENT ON COLUMN base.step_lead_ins.stage IS 'stage that the time belongs to, unattributed included';
+COMMENT ON COLUMN base.step_lead_ins.operation IS 'span that the time belongs to, or between steps';
+COMMENT ON COLUMN base.step_lead_ins.self_ns IS 'exclusive time, nanoseconds';
+
+COMMENT ON TABLE base.step_collectives
+    IS 'what a rank spent in the collectives of each group in a step, by their name';
+COMMENT ON COLUMN base.step_collectives.unit_id IS 'unit (base.units) that took part';
+COMMENT ON COLUMN base.step_collectives.collective_group IS 'group of ranks, empty where not told';
+COMMENT ON COLUMN base.step_collectives.collective_name IS 'kind of collective, empty where not told';
+COMMENT ON COLUMN base.step_collectives.member_count IS 'ranks that took part';
+COMMENT ON COLUMN base.step_collectives.instance_count
+    IS 'collectives whose waiting and transfer can be told apart; all sums are over these';
+COMMENT ON COLUMN base.step_collectives.unsplit_count IS 'collectives where they cannot';
+COMMENT ON COLUMN base.step_collectives.bytes IS 'bytes that the rank told, null where one does not tell';
+COMMENT ON COLUMN base.step_collectives.wait_ns
+    IS 'from the start of the rank to that of the last one, nanoseconds, hidden time included';
+COMMENT ON COLUMN base.step_collectives.transfer_ns
+    IS 'from the start of the last rank to the end on this one, nanoseconds, hidden time included';
+COMMENT ON COLUMN base.step_collectives.shortest_ns
+    IS 'from the start of the last rank to the end on the rank that left first, nanoseconds';
+COMMENT ON COLUMN base.step_collectives.exposed_ns IS 'transfer that no compute or copy hid, nanoseconds';
 
 COMMENT ON TABLE base.built_through IS 'how far units are up to date: one row';
 COMMENT ON COLUMN base.built_through.ingest_id
@@ -569,6 +614,18 @@ COMMENT ON COLUMN training_steps.start_ns IS 'start of the rank''s part, nanosec
 COMMENT ON COLUMN training_steps.end_ns IS 'its end, nanoseconds since the epoch';
 COMMENT ON COLUMN training_steps.is_warm_up IS 'whether it is the first step of its attempt, which warms up';
 COMMENT ON COLUMN training_steps.is_ok IS 'whether the step ended well on every rank; others are cut short';
+
+COMMENT ON VIEW step_times
+    IS 'Ranks'' parts of training steps with how long they took, what led into them, and how long they waited.';
+COMMENT ON COLUMN step_times.unit_id IS 'unit (base.units)';
+COMMENT ON COLUMN step_times.job_id IS 'training job; empty where it did not say';
+COMMENT ON COLUMN step_times.attempt IS 'attempt of the job; -1 where it did not say';
+COMMENT ON COLUMN step_times.step IS 'number of the step';
+COMMENT ON COLUMN step_times.rank IS 'rank in the job';
+COMMENT ON COLUMN step_times.step_ns IS 'duration of the rank''s part, nanoseconds';
+COMMENT ON COLUMN step_times.lead_in_ns
+    IS 'time since the rank''s last step, less the work in it of the rank that had least, nanoseconds';
+COMMENT ON COLUMN step_times.waited_ns IS 'waiting for other ranks, in the step and before it, nanoseconds';
 
 COMMENT ON VIEW looked_at_steps
     IS 'Ranks'' parts of the training steps that answers look at: not the first of an attempt, and ended well on every rank.';

@@ -81,7 +81,16 @@ routes AS MATERIALIZED (
             ) > 0,
             FALSE
         ) AS goes_on,
-        coalesce(next_start_ns >= known.end_ns AND NOT goes_on, FALSE) AS in_vain
+        -- Prefill and decode are not told apart where no span names its phase: then only what failed was in vain.
+        coalesce(
+            next_start_ns >= known.end_ns AND NOT goes_on AND (
+                known.attributes['phase'] IS NOT NULL
+                OR known.status_code = 2
+                OR said_outcome != 'success'
+                OR TRY_CAST(lead(known.attributes['migration.is_retry']) OVER attempts AS BOOLEAN)
+            ),
+            FALSE
+        ) AS in_vain
     FROM known
     WHERE part_of = 'route'
     WINDOW attempts AS (
@@ -213,7 +222,7 @@ parts AS (
     FROM routes
     INNER JOIN known AS frontend
         ON frontend.trace_no = routes.trace_no AND frontend.span_id = routes.parent_span_id
-    WHERE routes.end_ns < routes.next_start_ns
+    WHERE routes.end_ns < routes.next_start_ns AND (routes.in_vain OR routes.goes_on)
     UNION ALL
     SELECT
         span_row,

@@ -4,11 +4,11 @@
 --   $count: how many spans.
 -- Columns:
 --   trace_id: 16 bytes.
---   span_id: as a number.
+--   span_id: as a number, of servers and consumers set apart from that of the spans that call them.
 --   ingest_id: the ingest that the span came with.
 SELECT
     trace_id::BLOB AS trace_id,
-    span_id,
+    CASE WHEN kind IN (2, 5) THEN xor(span_id, 11400714819323198485::UBIGINT) ELSE span_id END AS span_id,
     ingest_id
 FROM base.spans
 WHERE rowid > (SELECT max(rowid) FROM base.spans) - $count

@@ -1,5 +1,7 @@
 -- Which incoming spans the store holds already, and whether they are the same.
 --
+-- A server or consumer may have the id of the span that calls it, as in Zipkin: the two are different spans.
+--
 -- The input is the registered table `incoming_spans`. The bounds leave most of the store unread.
 --
 -- Parameters:
@@ -18,7 +20,10 @@ SELECT
         AND incoming_spans.status_code = spans.status_code
     ) AS same
 FROM base.spans
-INNER JOIN incoming_spans USING (trace_id, span_id)
+INNER JOIN incoming_spans
+    ON incoming_spans.trace_id = spans.trace_id
+    AND incoming_spans.span_id = spans.span_id
+    AND (incoming_spans.kind IN (2, 5)) = (spans.kind IN (2, 5))
 WHERE spans.ingest_id BETWEEN $first_ingest_id AND $last_ingest_id
     AND spans.start_ns BETWEEN $first_ns AND $last_ns
 GROUP BY incoming_spans.row

@@ -11,17 +11,10 @@
 --   failed_count: steps that did not end well on every rank, which are not looked at.
 --   median_step_ns: median duration of a step, from its first rank's start to its last rank's end, in nanoseconds.
 --   mean_step_ns: mean duration of a step, in nanoseconds.
---   wall_ns: durations of all ranks in these steps, summed, in nanoseconds.
+--   wall_ns: durations of all ranks in these steps and of what led into them beyond what all ranks did alike, summed,
+--     in nanoseconds.
 --   waited_ns: time in which ranks waited for others, in nanoseconds.
 WITH
-waits AS (
-    SELECT
-        unit_id,
-        sum(self_ns) AS waited_ns
-    FROM base.unit_stages
-    WHERE stage = 'step.straggler_wait'
-    GROUP BY unit_id
-),
 steps AS (
     SELECT
         training_steps.job_id,
@@ -31,10 +24,10 @@ steps AS (
         training_steps.is_ok,
         count(DISTINCT training_steps.rank) AS rank_count,
         max(training_steps.end_ns) - min(training_steps.start_ns) AS step_ns,
-        sum(training_steps.end_ns - training_steps.start_ns) AS wall_ns,
-        coalesce(sum(waits.waited_ns), 0) AS waited_ns
+        sum(step_times.step_ns + step_times.lead_in_ns) AS wall_ns,
+        sum(step_times.waited_ns) AS waited_ns
     FROM training_steps
-    LEFT JOIN waits USING (unit_id)
+    INNER JOIN step_times USING (unit_id)
     WHERE $job IS NULL OR training_steps.job_id = $job
     GROUP BY ALL
 )

@@ -16,6 +16,6 @@ SELECT
     coalesce(sum(step_waits.wait_ns) FILTER (WHERE tail_members.band = 1), 0)::BIGINT AS baseline_ns
 FROM tail_members
 INNER JOIN base.step_waits USING (unit_id)
-WHERE tail_members.band <= 1
+WHERE tail_members.band <= 1 AND step_waits.basis = 'collective'
 GROUP BY ALL
 ORDER BY step_waits.culprit_rank, step_waits.culprit_stage, step_waits.culprit_operation

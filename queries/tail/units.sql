@@ -2,10 +2,12 @@
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
 -- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
--- Where any unit of a side calls a model, those that do not (health checks, background work) are left out.
+-- The first step of an attempt, which compiles and warms up, is left out where the attempt has enough others and the
+-- side has, too.
 --
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
--- `value_ns`, the metric; and tail_described, made by `described_units.sql`.
+-- `value_ns`, the metric; unit_populations, made by `population/left_out.sql`; and
+-- tail_described, made by `described_units.sql`.
 --
 -- Parameters:
 --   $metric: name of the metric.
@@ -24,6 +26,26 @@
 --   output_tokens: number of generated tokens.
 --   left_out: why the unit does not enter, NULL where it does.
 WITH
+first_steps AS (
+    SELECT
+        job_id,
+        attempt,
+        min(step) AS first_step
+    FROM base.units
+    WHERE kind = 'step' AND $unit_kind = 'step'
+    GROUP BY job_id, attempt
+    -- A few steps cannot spare one.
+    HAVING count(DISTINCT step) > 8
+),
+warm_up AS (
+    SELECT units.unit_id
+    FROM base.units
+    INNER JOIN first_steps
+        ON first_steps.job_id IS NOT DISTINCT FROM units.job_id
+        AND first_steps.attempt IS NOT DISTINCT FROM units.attempt
+        AND first_steps.first_step = units.step
+    WHERE units.kind = 'step'
+),
 measured AS (
     SELECT
         tail_selection.* REPLACE (
@@ -31,14 +53,15 @@ measured AS (
             coalesce(tail_selection.input_tokens, tail_described.input_tokens) AS input_tokens,
             coalesce(tail_selection.output_tokens, tail_described.output_tokens) AS output_tokens
         ),
-        bool_or(vantage != 'service') OVER (PARTITION BY side) AS models_are_called
+        unit_id IN (FROM warm_up) AS warms_up,
+        bool_or(unit_id NOT IN (FROM warm_up)) OVER (PARTITION BY side) AS has_other_steps
     FROM tail_selection
     LEFT JOIN tail_described USING (unit_id)
     WHERE kind = $unit_kind
 )
 SELECT
-    side,
-    unit_id,
+    measured.side,
+    measured.unit_id,
     start_ns,
     value_ns,
     CASE kind
@@ -56,10 +79,11 @@ SELECT
     input_tokens,
     output_tokens,
     CASE
-        WHEN flags LIKE '%implausible_times%' THEN 'implausible times'
-        WHEN kind = 'request' AND models_are_called AND vantage = 'service' THEN 'without a call of a model'
+        WHEN unit_populations.reason IS NOT NULL THEN unit_populations.reason
+        WHEN warms_up AND has_other_steps THEN 'first step of an attempt'
         WHEN $outcome != 'any' AND outcome != $outcome THEN 'outcome ' || outcome
         WHEN value_ns IS NULL THEN 'no ' || $metric
         WHEN value_ns < 0 THEN 'negative ' || $metric
     END AS left_out
 FROM measured
+LEFT JOIN unit_populations USING (side, unit_id)

@@ -1,6 +1,7 @@
 -- Stores the requests of the registered table `new_units`.
 --
--- Reads the registered table `implausible_traces`: their requests are flagged, so that no answer stands on them.
+-- Reads the registered table `request_marks`: what else was noticed about requests, by their trace;
+-- and `repeated_traces`: requests with spans that were recorded more than once.
 --
 -- Parameters:
 --   $first_unit_id: what to add to `unit` for the unit's number in the store.
@@ -36,12 +37,19 @@ SELECT
     new_units.post_root_ns,
     new_units.shift_ns,
     new_units.conflict_count,
-    CASE
-        WHEN implausible_traces.trace_id IS NULL THEN new_units.flags
-        ELSE concat_ws(',', new_units.flags, 'implausible_times')
-    END AS flags
+    nullif(
+        concat_ws(
+            ',',
+            new_units.flags,
+            request_marks.flags,
+            CASE WHEN repeated_traces.trace_id IS NOT NULL THEN 'repeated_spans' END
+        ),
+        ''
+    ) AS flags,
+    new_units.seen_from
 FROM new_units
 INNER JOIN base.spans AS root ON root.rowid = new_units.root_span_row
 LEFT JOIN base.resources USING (resource_id)
-LEFT JOIN implausible_traces ON implausible_traces.trace_id::UUID = root.trace_id
+LEFT JOIN request_marks ON request_marks.trace_id::UUID = root.trace_id
+LEFT JOIN repeated_traces ON repeated_traces.trace_id::UUID = root.trace_id
 WHERE root.start_ns BETWEEN $first_ns AND $last_ns

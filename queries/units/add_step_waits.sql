@@ -8,5 +8,7 @@ SELECT
     culprit_rank,
     culprit_stage,
     culprit_operation,
-    wait_ns
+    wait_ns,
+    culprit_step,
+    basis
 FROM new_waits

@@ -33,9 +33,10 @@ SELECT
     new_units.outside_count,
     new_units.outside_ns,
     new_units.post_root_ns,
-    0 AS shift_ns,
+    new_units.shift_ns,
     new_units.conflict_count,
-    new_units.flags
+    new_units.flags,
+    'rank' AS seen_from
 FROM new_units
 INNER JOIN dirty_steps USING (step_no)
 INNER JOIN base.spans AS root ON root.rowid = new_units.root_span_row

@@ -11,8 +11,18 @@ WITH
 names AS (
     SELECT
         name,
-        bool_or(status_code = 2 AND parent_span_id IS NOT NULL) AS has_failed_below,
+        bool_or(
+            parent_span_id IS NOT NULL AND (
+                status_code = 2
+                OR attributes['http.response.status_code']::VARCHAR >= '4'
+                OR attributes['http.status_code']::VARCHAR >= '4'
+                OR attributes['rpc.grpc.status_code']::VARCHAR != '0'
+                OR attributes['http.request.resend_count'] IS NOT NULL
+                OR attributes['http.resend_count'] IS NOT NULL
+            )
+        ) AS has_failed_below,
         bool_or(starts_with(scope_name, 'llm-d')) AS has_llm_d_scope,
+        bool_or(starts_with(scope_name, 'vllm')) AS has_vllm_scope,
         bool_or(kind = 5 AND parent_span_id IS NOT NULL) AS has_consumer_below
     FROM batch_spans
     GROUP BY name
@@ -46,5 +56,21 @@ SELECT
             OR starts_with(name, 'replica_handle_request')
         ),
         FALSE
-    ) AS ray_serve
+    ) AS ray_serve,
+    list_has_any(
+        $keys,
+        [
+            'gen_ai.latency.time_in_model_prefill', 'gen_ai.latency.time_in_model_decode',
+            'gen_ai.latency.time_in_model_inference'
+        ]
+    ) OR coalesce(bool_or(name = 'llm_request' OR has_vllm_scope), FALSE) AS vllm,
+    -- What makes a trace call a model: an engine's request, a call, a server of HTTP.
+    list_has_any(
+        $keys,
+        [
+            'gen_ai.operation.name', 'gen_ai.request.model', 'gen_ai.system', 'gen_ai.provider.name',
+            'llm.request.type', 'openinference.span.kind', 'http.request.method', 'http.method',
+            'http.response.status_code', 'http.status_code'
+        ]
+    ) OR coalesce(bool_or(name = 'llm_request'), FALSE) AS gateway
 FROM names

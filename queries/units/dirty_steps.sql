@@ -1,34 +1,19 @@
--- Steps that have spans which are not in the units yet, in batches that fit the memory.
+-- Steps that are to be made anew, in batches that fit the memory.
 --
--- Made into the temporary table `dirty_steps`. Reads step_members.
+-- Made into the temporary table `dirty_steps`. Reads numbered_steps.
 -- Parameters:
 --   $batch_spans: spans that a batch may have; one step with more is a batch of its own.
 -- Columns:
---   job_id, attempt, step: the step.
---   step_no: dense number of the step.
---   first_ns, last_ns: earliest and latest start of its spans, nanoseconds since the epoch.
+--   job_id, attempt, step, step_no, previous_no, first_ns, last_ns: as in numbered_steps.
 --   batch_no: number of the batch, ascending with step_no.
-WITH
-late AS (
-    SELECT
-        job_id,
-        attempt,
-        step,
-        min(start_ns) AS first_ns,
-        max(start_ns) AS last_ns,
-        count(*) AS span_count
-    FROM step_members
-    GROUP BY job_id, attempt, step
-    HAVING bool_or(is_late)
-)
 SELECT
     job_id,
     attempt,
     step,
+    step_no,
+    previous_no,
     first_ns,
     last_ns,
-    row_number() OVER (ORDER BY job_id, attempt, step) - 1 AS step_no,
-    (
-        (sum(span_count) OVER (ORDER BY job_id, attempt, step) - 1) // $batch_spans
-    )::BIGINT AS batch_no
-FROM late
+    ((sum(span_count) OVER (ORDER BY step_no) - 1) // $batch_spans)::BIGINT AS batch_no
+FROM numbered_steps
+WHERE is_dirty

@@ -9,10 +9,11 @@
 -- Columns:
 --   span_row: number of the span in base.spans; constant while a transaction lasts.
 --   trace_id, span_id, parent_span_id: ids as numbers.
---   start_ns: start, nanoseconds since the epoch.
---   job_id, attempt, rank, world_size: whose span it is.
+--   start_ns, end_ns: interval, nanoseconds since the epoch.
+--   job_id, attempt, rank, world_size, host, is_sharded: whose span it is, as in training_resources.
 --   is_late: whether it is not in the units yet, or in the trace that is shown.
 --   is_job_level: whether it can belong to no step.
+--   is_step: whether it is the span of a whole step.
 --   own_step: number of the step that it names itself, NULL for none.
 WITH
 touched AS (
@@ -39,10 +40,13 @@ SELECT
     spans.span_id,
     spans.parent_span_id,
     spans.start_ns,
+    spans.end_ns,
     senders.job_id,
     senders.attempt,
     senders.rank,
     senders.world_size,
+    senders.host,
+    senders.is_sharded,
     CASE
         WHEN getvariable('shown_trace') IS NULL THEN spans.ingest_id > getvariable('built_through')
         ELSE spans.trace_id = getvariable('shown_trace')
@@ -54,6 +58,7 @@ SELECT
         NOT IN ('job.checkpoint_save', 'job.custom'),
         FALSE
     ) AS is_job_level,
+    coalesce(spans.attributes['tracekit.stage']::VARCHAR = 'step', FALSE) AS is_step,
     TRY_CAST(spans.attributes['tracekit.step'] AS BIGINT) AS own_step
 FROM base.spans
 INNER JOIN senders USING (resource_id)

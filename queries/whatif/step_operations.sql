@@ -8,7 +8,8 @@
 --   $job: only this job, NULL for all.
 -- Columns:
 --   job, attempt: whose step it is; the job is '' and the attempt -1 where unknown.
---   step_no: number of the step. step: number of attempt and step together, from 1, in order.
+--   step_no: number of the step.
+--   step: number of attempt and step together, from 1, in order.
 --   stretch: steps that follow each other without one missing share it.
 --   rank, host: the rank and its host, NULL where unknown.
 --   data_parallel_rank, pipeline_stage: its coordinates in the mesh, NULL where unknown.

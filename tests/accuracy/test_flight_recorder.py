@@ -58,4 +58,4 @@ def test_a_lost_dump_never_accuses_a_victim(shared_data: Path, lost: int) -> Non
     for run in runs(shared_data):
         hang = explained([each for each in dumps_of(run) if each.rank != lost])
         assert set(hang.culprits["rank"]) == injected(run) - {lost}, run.name
-        assert hang.alternatives.rows() == [([lost], "left no dump")]
+        assert hang.alternatives.rows() == [([lost], "no_dump")]

@@ -92,12 +92,12 @@ def test_every_split_of_the_gateway_is_exact(serving: Database, metric: str, qua
 
 
 def test_the_three_slow_downs_are_named_and_nothing_else(training: Database) -> None:
-    """Data loading of rank 2, the checkpoint of step 39, forward of rank 1; the others only wait."""
+    """Data loading of rank 2, the save of rank 0 in step 39, forward of rank 1; the others only wait."""
     answer = stragglers(training)
     named = answer.culprits.select("attempt", "stage", "operation", "rank", "first_step", "last_step")
     assert named.sort("first_step").rows() == [
         (0, "step.data_load", "data_load", 2, 20, 29),
-        (0, "job.checkpoint_save", "checkpoint_save", None, 39, 39),
+        (0, "job.checkpoint_save", "checkpoint_save", 0, 39, 39),
         (0, "step.compute", "forward", 1, 40, 49),
     ]
     assert answer.culprits["waited_ns"].sum() + answer.unnamed_wait_ns == answer.waited_ns

@@ -33,7 +33,7 @@ SELECT i, 'request', uuid(), i, NULL, NULL, NULL, NULL, 'gateway', 'POST /v1/com
     start_ns + 7000000 + queue_ns + prefill_ns, start_ns + 7000000 + queue_ns + prefill_ns + decode_ns,
     input_tokens, output_tokens, CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'ok' END, 'gateway',
     {'tenant': 't' || (i % 20), 'region': 'r' || (i % 4), 'request_id': i}::VARIANT,
-    10, 0, 0, 0, 0, 0, 0, 0, ''
+    10, 0, 0, 0, 0, 0, 0, 0, '', 'gateway'
 FROM timed
 """
 _STAGES = """

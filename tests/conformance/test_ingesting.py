@@ -21,7 +21,8 @@ from polars.testing import assert_frame_equal
 import tracekit as tk
 from tests.conformance import exports
 from tests.conformance.process import ServeProcess
-from tracekit.api import Store, _ServedStore
+from tracekit.api import Store
+from tracekit.api.served import ServedStore
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, RemoteStore, announced, endpoint_of
 from tracekit.remote.client import FILE_MEDIA_TYPE
@@ -71,7 +72,7 @@ def endpoint_at(path: Path) -> Endpoint:
 
 def served_store(path: Path) -> Store:
     """The store as other processes have it."""
-    return _ServedStore(RemoteStore(endpoint_at(path)))
+    return ServedStore(RemoteStore(endpoint_at(path)))
 
 
 def test_files_go_through_the_server_with_the_same_report_and_the_same_store(

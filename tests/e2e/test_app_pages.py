@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -230,3 +231,173 @@ def test_what_is_not_there_is_said(visit: Visit, parameters: dict[str, str], ans
     app = visit("trace.py", **parameters)
     assert not app.exception
     assert answer in said(app)
+
+
+@pytest.fixture(scope="module")
+def failing_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A minute of requests that time out and are sent again."""
+    folder = tmp_path_factory.mktemp("failing")
+    shorter = {"run.duration_s": 60.0, "fault.start_s": 20.0, "fault.duration_s": 30.0}
+    generate("retry_storm", seed=1, overrides=shorter, out=folder / "run")
+    path = folder / "store.duckdb"
+    with tk.open(path) as store:
+        store.ingest(folder / "run")
+    return path
+
+
+def test_failures_lead_from_the_overview_to_their_first_cause(visit: Visit, failing_store: Path) -> None:
+    """The overview says what failed first, and the page lists the incidents that sum to all failures."""
+    assert "is the messenger" in said(visit("overview.py", store=failing_store))
+    app = visit("failures.py", store=failing_store)
+    incidents = next(frame.value for frame in app.dataframe if "cancelled with them" in frame.value.columns)
+    failed = next(metric.value for metric in app.metric if metric.label == "Failed")
+    assert int(incidents["requests"].sum()) == int(failed.replace(",", "")) > 0
+
+
+def test_goodput_counts_every_request_once(visit: Visit, failing_store: Path) -> None:
+    """The limits are part of the address; limits that are none are said to be so."""
+    text = said(visit("goodput.py", store=failing_store, slo="ttft=500ms"))
+    with tk.open(failing_store, read_only=True) as store:
+        assert store.request_goodput("ttft=500ms").summary in text
+    assert "no term" in said(visit("goodput.py", store=failing_store, slo="speed=1s"))
+
+
+def test_the_ledger_of_a_job_is_on_its_page(visit: Visit, sample_store: Path) -> None:
+    """The sentence of the job, and its leaves with the cost that a price gives them."""
+    app = visit("goodput.py", job="job-a", price="2.5")
+    assert "accelerator-seconds trained" in said(app)
+    assert any("cost" in frame.value.columns for frame in app.dataframe)
+
+
+def test_two_sides_are_compared_from_the_address(visit: Visit, failing_store: Path) -> None:
+    """Without sides the page says what it needs, with a side that is none what is wrong."""
+    assert "Say what to compare" in said(visit("compare.py", store=failing_store))
+    start, middle = "2026-01-01T00:00:00Z/2026-01-01T00:00:20Z", "2026-01-01T00:00:20Z/2026-01-01T00:00:50Z"
+    app = visit("compare.py", store=failing_store, before=start, after=middle)
+    assert {"eng.queue", "retry"} <= {stage for frame in app.dataframe for stage in frame.value.get("stage", [])}
+    assert visit("compare.py", store=failing_store, before="nonsense (", after=middle).error
+
+
+def test_a_metric_is_drawn_from_the_address(visit: Visit, failing_store: Path) -> None:
+    """By its name here; the list below says what there is and which stage it stands beside."""
+    app = visit("metrics.py", store=failing_store, metric="server.ttft")
+    assert "server.ttft was highest on gateway-0" in said(app)
+    assert "kv_cache.usage" in app.dataframe[-1].value["metric"].to_list()
+
+
+def test_requests_are_found_by_what_they_carry(visit: Visit, sample_store: Path) -> None:
+    """Text of a name, an attribute or an id; the count is of all that are found."""
+    app = visit("trace.py", text="overload", outcome="ok", order="latest")
+    found = next(frame.value for frame in app.dataframe if "trace" in frame.value.columns)
+    with tk.open(sample_store, read_only=True) as store:
+        count = store.sql(
+            "SELECT count(*) FROM units WHERE outcome = 'ok' AND attributes['scenario'] = 'overload'"
+        ).item()
+    assert f"{count} requests" in said(app)
+    assert found["started (UTC)"].is_monotonic_decreasing
+    assert "No request is found" in said(visit("trace.py", text="nobody has this"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("SELECT 42 AS answer", "1 row, 1 column"),
+        ("FROM range(20000)", "The first 10,000 of 20,000 rows"),
+        ("DROP VIEW units", "cannot be asked"),
+        ("SELECT * FROM read_text('/etc/hostname')", "cannot be asked"),
+        ("COPY (SELECT 1) TO '/tmp/x.csv'", "cannot be asked"),
+        ("SELECT nothing_like_it FROM units", "cannot be asked"),
+    ],
+)
+def test_a_statement_can_only_look(visit: Visit, statement: str, told: str) -> None:
+    """It is part of the address, so that a link may carry anything: neither files nor writing."""
+    app = visit("sql.py", sql=statement)
+    assert told in said(app)
+    assert not app.exception
+
+
+def test_the_same_question_has_one_answer_everywhere(visit: Visit, sample_store: Path) -> None:
+    """Library, report, overview and tail page, each without any option: the same units, the same sentence."""
+    with tk.open(sample_store, read_only=True) as store:
+        answers = {metric: store.tail(metric) for metric in ("ttft", "step")}
+        told = store.report()
+    overview = said(visit("overview.py"))
+    for metric, answer in answers.items():
+        page = visit("tail.py", metric=metric)
+        assert answer.summary in said(page)
+        assert answer.summary in overview
+        assert answer.summary in str(told.text)
+        slow = next(figure.value for figure in page.metric if figure.label == "Slow ones")
+        assert slow == f"{answer.tail_count:,} of {answer.count:,}"
+    links = [element.proto.query_string for element in visit("overview.py").get("page_link")]
+    assert "metric=ttft" in links
+
+
+@pytest.mark.parametrize(
+    ("page", "parameters", "told"),
+    [
+        ("tail.py", {"metric": "bogus"}, "the metrics are ttft, tpot, e2e, step"),
+        ("tail.py", {"metric": "step", "job": "nojob"}, "no units with this job"),
+        ("tail.py", {"metric": "ttft", "job": "job-a"}, "jobs have steps"),
+        ("tail.py", {"service": "nobody"}, "no units with this service"),
+        ("tail.py", {"attribute": "tenant", "value": "tenant-0100"}, "no units with this attribute"),
+        ("tail.py", {"attribute": "scenario", "value": "tenant-0100"}, "no units with this value"),
+        ("tail.py", {"value": "overload"}, "no attribute is chosen"),
+        ("tail.py", {"quantile": "0.42"}, "the quantiles are"),
+        ("tail.py", {"against": "scenario = calm"}, "no such units to compare with"),
+        ("tail.py", {"since": "yesterday"}, "that is no time"),
+        ("tail.py", {"tenant": "tenant-0100"}, "this page has no such choice"),
+        ("goodput.py", {"job": "nojob"}, "no "),
+        ("failures.py", {"job": "job-a"}, "this page has no such choice"),
+        ("compare.py", {"a": "version:1"}, "this page has no such choice"),
+        ("trace.py", {"job": "nojob", "step": "3"}, "no steps of this job"),
+        ("trace.py", {"job": "job-a", "step": "minus one"}, "no whole number"),
+        ("trace.py", {"job": "job-a", "attempt": "-1", "step": "3"}, "no whole number"),
+    ],
+)
+def test_a_link_that_names_what_is_not_here_says_so(
+    visit: Visit, page: str, parameters: dict[str, str], told: str
+) -> None:
+    """Not the answer to some other question; and one click asks the rest."""
+    app = visit(page, **parameters)
+    assert not app.exception
+    assert told in app.error[0].value
+    assert all(value in app.error[0].value for value in list(parameters.values())[-1:] if "step" not in parameters)
+    assert not app.get("vega_lite_chart")
+    for name in parameters:
+        app.query_params.pop(name, None)
+    app = app.button(key="without").click().run()
+    assert not app.exception
+    assert not app.error
+
+
+def test_a_value_that_is_not_among_the_most_frequent_can_be_linked_to(visit: Visit, tmp_path: Path) -> None:
+    """The list of values is short; the question is not."""
+    spans = [
+        {"traceId": f"{number + 1:032x}", "spanId": f"{number + 1:016x}", "name": "chat", "kind": 2,
+         "startTimeUnixNano": str(10**18 + number * 10**9), "endTimeUnixNano": str(10**18 + number * 10**9 + 10**8),
+         "attributes": [{"key": "tenant", "value": {"stringValue": f"tenant-{min(number // 2, 99):04}"}}]}
+        for number in range(300)
+    ]  # fmt: skip
+    path = tmp_path / "tenants.duckdb"
+    (tmp_path / "a.jsonl").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+    with tk.open(path) as store:
+        store.ingest(tmp_path / "a.jsonl")
+    link = {"metric": "e2e", "attribute": "tenant", "value": "tenant-0080", "against": "tenant = tenant-0099"}
+    app = visit("tail.py", store=path, **link)
+    assert not app.exception
+    assert not app.error
+    assert app.selectbox(key="value").value == "tenant-0080"
+    assert "tenant-0080" in said(app)
+    assert "tenant-0099" in said(app)
+
+
+def test_a_trace_leads_back_to_the_question_that_was_asked(visit: Visit, slow_trace: str) -> None:
+    app = visit("tail.py", metric="e2e", quantile="0.9")
+    app.switch_page("app_pages/trace.py")
+    app.query_params.clear()
+    app.query_params["trace"] = slow_trace
+    app = app.run()
+    back = [element.proto for element in app.get("page_link") if element.proto.label == "Back to the question"]
+    assert len(back) == 1
+    assert {"metric=e2e", "quantile=0.9"} <= set(back[0].query_string.split("&"))

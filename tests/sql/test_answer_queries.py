@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from math import log
 
@@ -10,6 +9,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from tests.sql.headers import named_under
 from tests.unit.analysis.rows import Request, write_units
 from tracekit import queries
 from tracekit.analysis import Selection
@@ -23,7 +23,7 @@ VALUES: dict[str, object] = {
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
     "jobs": ["job"], "minimum_count": 8, "spread_share": 0.1,
-    "is_per_token": False, "unit_limit": 5,
+    "is_per_token": False, "unit_limit": 5, "oldest_ns": 1, "prefix": "seen from ", "every": 1, "threshold_ns": 1,
 }  # fmt: skip
 
 
@@ -49,21 +49,14 @@ def selection() -> Iterator[Selection]:
         yield opened
 
 
-def _documented(text: str, title: str) -> list[str]:
-    """Names under `Parameters:` or `Columns:` in the header of a statement."""
-    header = text.split("\nWITH")[0].split("\nSELECT")[0]
-    section = re.search(rf"^-- {title}:\n((?:--   .*\n?)+)", header, flags=re.MULTILINE)
-    return re.findall(r"^--   \$?(\w+):", section[1], flags=re.MULTILINE) if section else []
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_headers_name_the_parameters_and_columns_of_the_statement(selection: Selection, name: str) -> None:
     """What a header says is what DuckDB sees."""
     text = queries.text(name)
     parameters = sorted(duckdb.extract_statements(text)[0].named_parameters)
     found = selection.rows(name, **{parameter: VALUES[parameter] for parameter in parameters})
-    assert sorted(_documented(text, "Parameters")) == parameters
-    assert _documented(text, "Columns") == found.columns
+    assert sorted(named_under(text, "Parameters")) == parameters
+    assert named_under(text, "Columns") == found.columns
 
 
 def test_every_unit_has_a_row_for_each_stage_that_is_asked_about(selection: Selection) -> None:

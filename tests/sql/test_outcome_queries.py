@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 import duckdb
 import pytest
 
+from tests.sql.headers import named_under
 from tests.unit.analysis.rows import Request, write_units
 from tracekit import queries
 from tracekit.analysis.missed_stages import lost_by_stage
@@ -51,14 +51,6 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
         opened.close()
 
 
-def documented(text: str, title: str) -> list[str]:
-    """Names under `Parameters:` or `Columns:` in the header of a statement; several may share a line."""
-    header = text.split("\nWITH")[0].split("\nSELECT")[0]
-    section = re.search(rf"^-- {title}:\n((?:--   .*\n?)+)", header, flags=re.MULTILINE)
-    named = re.findall(r"^--   (\$?\w+(?:, \w+)*):", section[1], flags=re.MULTILINE) if section else []
-    return [name.removeprefix("$") for names in named for name in names.split(", ")]
-
-
 def values(name: str) -> dict[str, object]:
     """Values for the parameters of a statement."""
     return {key: VALUES[key] for key in duckdb.extract_statements(queries.text(name))[0].named_parameters}
@@ -69,5 +61,5 @@ def test_headers_name_the_parameters_and_columns_of_the_statement(cursor: duckdb
     """What a header says is what DuckDB sees."""
     text = queries.text(name)
     relation = cursor.sql(text, params=values(name) or None)
-    assert sorted(documented(text, "Parameters")) == sorted(values(name))
-    assert documented(text, "Columns") == relation.columns
+    assert sorted(named_under(text, "Parameters")) == sorted(values(name))
+    assert named_under(text, "Columns") == relation.columns

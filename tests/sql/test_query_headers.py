@@ -7,6 +7,7 @@ import re
 import duckdb
 import pytest
 
+from tests.sql.headers import header, named_under
 from tracekit import queries
 
 # The files of the schema are many statements each, and have tests of their own.
@@ -17,26 +18,9 @@ TEMPORARY = r"\b(?:tail|batch|dirty|new)_[a-z_]+\b"
 """How the relations are called that one statement leaves for another."""
 
 
-def header(text: str) -> str:
-    """The comment at the top of a file, without its dashes."""
-    lines = []
-    for line in text.splitlines():
-        if not line.startswith("--"):
-            break
-        lines.append(line.removeprefix("--").removeprefix(" "))
-    return "\n".join(lines)
-
-
 def code(text: str) -> str:
     """A file without its comments. Literals stay: variables are read by name, as `getvariable('shown_trace')`."""
     return re.sub(r"--.*", "", text)
-
-
-def parameters_told(text: str) -> set[str]:
-    """Names under `Parameters:`, where one line may explain several."""
-    section = re.search(r"^Parameters:\n((?:  .*\n?)+)", header(text), flags=re.MULTILINE)
-    starts = re.findall(r"^  (\$\w+(?:, \$\w+)*):", section[1], flags=re.MULTILINE) if section else []
-    return {name for start in starts for name in re.findall(r"\$(\w+)", start)}
 
 
 def relations_told(text: str) -> set[str]:
@@ -53,7 +37,7 @@ def test_parameters_are_those_of_the_statement(name: str) -> None:
     """No parameter is kept silent, none is told that is not there."""
     text = queries.text(name)
     used = {one for statement in duckdb.extract_statements(text) for one in statement.named_parameters}
-    assert parameters_told(text) == used
+    assert set(named_under(text, "Parameters")) == used
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if relations_told(queries.text(name))])

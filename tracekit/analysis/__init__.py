@@ -27,8 +27,10 @@ from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
 from tracekit.analysis.judgement import Judgement, judge
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
+from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
+from tracekit.analysis.population import IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
     Change,
@@ -72,10 +74,13 @@ __all__ = [
     "CHECKS",
     "CLEAR_SHARE",
     "DEVICES",
+    "IMPLAUSIBLE",
     "INTRINSIC",
     "LOST_SHARE",
     "MINIMUM_BLOCKS",
     "MINIMUM_STEPS",
+    "NO_MODEL_CALL",
+    "OTHER_LAYER",
     "PRECISIONS",
     "REFERENCE",
     "SELECTION",
@@ -101,6 +106,7 @@ __all__ = [
     "Judgement",
     "Layout",
     "MeasuredUnits",
+    "MetricsAnswer",
     "Mode",
     "PublishedSlowdowns",
     "QualityAnswer",
@@ -133,6 +139,7 @@ __all__ = [
     "large_stages",
     "larger_work",
     "load_bounds_ns",
+    "metrics",
     "observed_steps",
     "pipeline_steps",
     "published_slowdowns",

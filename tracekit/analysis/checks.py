@@ -34,8 +34,9 @@ class Check:
 class Finding:
     """What a check found: `count` of `total`; nanoseconds for checks that end in `_ns`, and for `host_clocks`.
 
-    `check`: a name in `CHECKS`, `rejected:REASON` or `note:REASON`, or a check that only an answer has:
-    `damaged_ns`, `missing_metric`, `vantages`.
+    `check`: a name in `CHECKS`, `rejected:REASON`, `note:REASON`, `other_layer:LAYER` or
+    `unseen_callees:CALLER->CALLEE`, or a check that only an
+    answer has: `damaged_ns`, `missing_metric`, `vantages`.
     """
 
     check: str
@@ -61,7 +62,16 @@ CHECKS = {
     "conflicting_units": Check("FROM units WHERE conflict_count > 0", error_share=0.5),
     "shifted_units": Check("FROM units WHERE shift_ns != 0", warning_share=0.1),
     "extra_roots": Check("FROM units WHERE flags LIKE '%extra_roots%'"),
+    "beginning_missing": Check("FROM units WHERE flags LIKE '%root_parent_missing%'"),
+    "repeated_spans": Check(
+        "SELECT trace_id, service_name, name, start_ns, count(*), list(span_id) FROM spans "
+        "GROUP BY trace_id, service_name, name, start_ns, parent_span_id, end_ns, kind "
+        "HAVING count(*) BETWEEN 2 AND 3 ORDER BY start_ns"
+    ),
     "several_calls": Check("FROM units WHERE flags LIKE '%several_calls%'", warning_share=1.0),
+    "joined_units": Check("FROM joined_spans ORDER BY request_trace_id, trace_id, span_id", warning_share=1.0),
+    "ambiguous_joins": Check("FROM units WHERE flags LIKE '%ambiguous_join%'"),
+    "shared_request_ids": Check("FROM units WHERE flags LIKE '%shared_request_id%' ORDER BY start_ns"),
     "asynchronous_units": Check("FROM units WHERE regexp_matches(flags, '(^|,)async(,|$)')", warning_share=1.0),
     "unknown_outcomes": Check("FROM units WHERE outcome = 'unknown'"),
     "negative_durations": Check("FROM spans WHERE end_ns < start_ns", warning_share=0.0, error_share=0.1),
@@ -75,6 +85,12 @@ CHECKS = {
         error_share=0.1,
     ),
     "implausible_units": Check("FROM units WHERE flags LIKE '%implausible_times%'", warning_share=0.0),
+    "other_layer": Check("SELECT seen_from, count(*) FROM units GROUP BY ALL ORDER BY 2 DESC", warning_share=0.0),
+    "unseen_callees": Check(
+        "SELECT calls.service_name, calls.name, calls.start_ns, calls.trace_id FROM spans AS calls "
+        "ANTI JOIN spans AS below ON below.trace_id = calls.trace_id AND below.parent_span_id = calls.span_id "
+        "WHERE calls.kind IN ('CLIENT', 'PRODUCER') ORDER BY calls.start_ns"
+    ),
     "spans_without_unit": Check(
         "SELECT service_name, name, count(*) FROM spans GROUP BY ALL ORDER BY 3 DESC", warning_share=0.5
     ),

@@ -16,7 +16,7 @@ from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selec
 from tracekit.analysis.judgement import middle_ranks, own_block_count
 from tracekit.analysis.mix import whole_parts
 from tracekit.analysis.same_mix import METRICS, Matched, Means, matched, stage_means
-from tracekit.analysis.significance import SlicedSide, Uncertainty, from_slices
+from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, from_slices
 from tracekit.analysis.slo import SloSet, slo_goal
 from tracekit.store import Database
 
@@ -77,7 +77,8 @@ def compare(
     """
     goal = None if slo is None else slo_goal(slo)
     databases = (other or database, database)
-    sides, names = compared_sides(databases, (selected(before), selected(after)), goal, where)
+    compared = compared_sides(databases, (selected(before), selected(after)), goal, where)
+    sides, names = compared.sides, compared.stages
     matches = {metric: matched(sides, metric) for metric in METRICS}
     matches = {metric: match for metric, match in matches.items() if len(match.weights)}
     means = {
@@ -94,6 +95,7 @@ def compare(
         before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
         metrics=metrics, stages=stages, outcomes=outcomes, load=_load_frame(sides),
         method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict,
+        left_out=compared.left_out, seen_from=compared.seen_from,
     )  # fmt: skip
 
 
@@ -168,7 +170,13 @@ def _judged(
     everywhere = [len(side.occupied(blocks.FEWEST_BLOCKS, np.arange(1))) for side in sliced]
     if min(everywhere) < blocks.FEWEST_BLOCKS:
         return None, counts, "too_few_blocks"
-    return from_slices([replace(side, block_counts=side.block_counts[:-1]) for side in sliced]), counts, None
+    judged = [replace(side, block_counts=side.block_counts[:-1]) for side in sliced]
+    return from_slices(judged, _before(sides) if counts[0] >= blocks.FEWEST_BLOCKS else None), counts, None
+
+
+def _before(sides: list[ComparedSide]) -> BeforeSide:
+    lengths = [int(np.ptp(side.units["start_ns"].to_numpy())) + 1 for side in sides]
+    return BeforeSide(0, lengths[0] / lengths[1])
 
 
 def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
@@ -37,6 +37,8 @@ class CompareAnswer:
     load: work that arrived each second (`work`, `before_per_s`, `after_per_s`, `factor`).
     method, block_counts: how chance was judged. All rows are judged together: if nothing changed, the chance that
         any row is called significant is 5 %.
+    left_out: requests of both sides that no answer counts with these, by reason; seen_from: the layer that these are
+        seen from, None where they call no model.
     verdict, summary: the conclusion.
     """
 
@@ -52,6 +54,8 @@ class CompareAnswer:
     method: str
     block_counts: list[int]
     verdict: Verdict
+    left_out: dict[str, int] = field(default_factory=dict)
+    seen_from: str | None = None
 
     @property
     def summary(self) -> str:
@@ -76,6 +80,8 @@ class CompareAnswer:
             "load": self.load.to_dicts(),
             "method": self.method,
             "block_counts": self.block_counts,
+            "left_out": self.left_out,
+            "seen_from": self.seen_from,
             "verdict": self.verdict,
             "summary": self.summary,
         }

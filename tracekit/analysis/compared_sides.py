@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import polars as pl
 
 from tracekit.analysis import blocks
 from tracekit.analysis.request_goodput import judge_requests
+from tracekit.analysis.request_selection import SelectedRequests
 from tracekit.analysis.slo import Slo, SloSet
 from tracekit.analysis.temporary import create_table, rows
 from tracekit.errors import UsageError
@@ -28,6 +30,19 @@ class Selected:
 
     where: str | None = None
     server: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Both sides, the stages that their row numbers mean, and the requests that no answer counts with these.
+
+    left_out: by reason those of both sides. seen_from: the layer that the requests are seen from.
+    """
+
+    sides: list[ComparedSide]
+    stages: list[str]
+    left_out: dict[str, int]
+    seen_from: str | None
 
 
 @dataclass(frozen=True)
@@ -84,20 +99,23 @@ def selected(text: str | None) -> Selected:
 
 def compared_sides(
     databases: tuple[Database, Database], sides: tuple[Selected, Selected], goal: SloSet | None, where: str | None
-) -> tuple[list[ComparedSide], list[str]]:
-    """Both sides, and the stages that their row numbers mean."""
+) -> Compared:
+    """Both sides as arrays."""
     judged_by = goal or SloSet((Slo(),))
     with closing(databases[0].cursor()) as before, closing(databases[1].cursor()) as after:
         cursors = (before, after)
-        units = [
-            _units(cursor, side, judged_by, where) for cursor, side in zip(cursors, sides, strict=True)
-        ]  # fmt: skip
+        first, chosen_first = _units(before, sides[0], judged_by, where)
+        # Both sides as the same layer saw them.
+        second, chosen_second = _units(after, sides[1], judged_by, where, seen_from=chosen_first.seen_from)
+        units = [first, second]
         served = [_register_served(cursor, part) for cursor, part in zip(cursors, units, strict=True)]
         stores = cursors[:1] if databases[0] is databases[1] else cursors
         names = sorted({name for cursor in stores for name in rows(cursor, "compare/stage_names")["stage"]})
-        return [
+        compared = [
             _side(cursor, part, chosen, names) for cursor, part, chosen in zip(cursors, units, served, strict=True)
-        ], names
+        ]
+    left_out = Counter(chosen_first.left_out) + Counter(chosen_second.left_out)
+    return Compared(compared, names, dict(left_out), chosen_first.seen_from)
 
 
 def _moment_ns(text: str) -> int:
@@ -110,16 +128,19 @@ def _moment_ns(text: str) -> int:
     return round(moment.timestamp() * 1_000_000) * 1000
 
 
-def _units(cursor: duckdb.DuckDBPyConnection, side: Selected, goal: SloSet, where: str | None) -> pl.DataFrame:
+def _units(
+    cursor: duckdb.DuckDBPyConnection, side: Selected, goal: SloSet, where: str | None, *, seen_from: str | None = None
+) -> tuple[pl.DataFrame, SelectedRequests]:
     conditions = [f"({part}\n)" for part in (side.where, where) if part is not None]
-    judge_requests(cursor, goal, where=" AND ".join(conditions) or None)
+    selected = judge_requests(cursor, goal, where=" AND ".join(conditions) or None, seen_from=seen_from)
     units = rows(cursor, "compare/units")
     if side.server is None:
-        return units
+        return units, selected
     what, value = side.server
     create_table(cursor, "goodput_servers", "goodput/servers", {})
     served = rows(cursor, "goodput/server_values", {"what": what})
-    return units.join(served.filter(pl.col("value") == value), on="unit_id", how="semi", maintain_order="left")
+    of_server = served.filter(pl.col("value") == value)
+    return units.join(of_server, on="unit_id", how="semi", maintain_order="left"), selected
 
 
 def _register_served(cursor: duckdb.DuckDBPyConnection, units: pl.DataFrame) -> pl.DataFrame:

@@ -30,6 +30,9 @@ IDLE_RATIO = 2
 STEP_GAP = 2
 """Steps of one run are at most this far apart: one between them may be missing."""
 
+GAP_STAGE = "unattributed between steps"
+"""Stands for time between two steps that no span covers: it holds up all that the rank does after it."""
+
 CHARGED_SCHEMA = {
     "job_id": pl.String,
     "attempt": pl.Int64,
@@ -235,7 +238,7 @@ def _is_idle() -> pl.Expr:
     is_usual = 2 * pl.col("step").n_unique().over(where) > pl.col("step_count")
     most_ns, waited_ns = pl.col("most_ns").sum().over(where), pl.col("waited_ns").sum().over(where)
     is_held = IDLE_RATIO * waited_ns >= most_ns
-    return (pl.col("stage") == UNATTRIBUTED) & pl.col("place").is_not_null() & is_usual & ~is_held
+    return pl.col("stage").is_in([UNATTRIBUTED, GAP_STAGE]) & pl.col("place").is_not_null() & is_usual & ~is_held
 
 
 def _concentrated(cost: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from tracekit.analysis.checks import CLOCK_LIMITS, DOUBT_SHARE, REFUSAL_SHARE, Finding, found
+from tracekit.analysis.coverage import coverage_findings
+from tracekit.analysis.population import IMPLAUSIBLE, OTHER_LAYER
 from tracekit.analysis.selection import Selection
-from tracekit.schema import EvidenceVerdict, exchanged
+from tracekit.schema import EvidenceVerdict, UnitKind, exchanged
 
 _CHECKS = {
     "incomplete_units": ("incomplete_count", "unit_count"),
     "conflicting_units": ("conflict_count", "unit_count"),
     "extra_roots": ("extra_root_count", "unit_count"),
+    "beginning_missing": ("beginning_missing_count", "unit_count"),
+    "repeated_spans": ("repeated_span_count", "unit_count"),
+    "ambiguous_joins": ("ambiguous_join_count", "unit_count"),
+    "shared_request_ids": ("shared_request_id_count", "unit_count"),
     "shifted_units": ("shifted_count", "unit_count"),
     "unknown_outcomes": ("unknown_outcome_count", "selected_count"),
     "missing_ranks": ("missing_rank_count", "step_count"),
@@ -62,32 +69,52 @@ def evidence(selection: Selection) -> Evidence:
     shared = [selection.rows("quality/arrival_checks", signal="traces")]
     if jobs := selection.rows("quality/answer_jobs")["job_id"].to_list():
         shared.append(selection.rows("quality/host_clocks", jobs=jobs, **CLOCK_LIMITS))
-    implausible = pl.col("reason") == "implausible times"
+    implausible = pl.col("reason") == IMPLAUSIBLE
     counts["implausible_count"] = int(left_out.filter(implausible)["unit_count"].sum())
-    # Another outcome, or no call of a model, was not asked for; anything else should have been there.
-    is_other = pl.col("reason").str.contains("^(outcome|without) ")
+    # Another outcome or layer, a first step, or no call of a model was not asked for; all else should have been there.
+    is_other = pl.col("reason").str.contains("^(outcome|without|seen|first step) ")
+    other_layers = left_out.filter(pl.col("reason").str.starts_with(OTHER_LAYER))
     missing = left_out.filter(~is_other & ~implausible)["unit_count"].sum()
     return evidence_of(
         counts,
         pl.concat(shared),
         left_out_count=int(left_out["unit_count"].sum()),
         missing_count=int(missing),
+        unseen=coverage_findings(selection.database, unit_count=selection.stored_count)
+        if selection.metric.unit_kind == UnitKind.REQUEST
+        else [],
+        other_layers=dict(other_layers.group_by("reason").agg(pl.col("unit_count").sum()).sort("reason").iter_rows()),
     )
 
 
-def evidence_of(counts: dict[str, int], shared: pl.DataFrame, *, left_out_count: int, missing_count: int) -> Evidence:
+def evidence_of(
+    counts: dict[str, int],
+    shared: pl.DataFrame,
+    *,
+    left_out_count: int,
+    missing_count: int,
+    other_layers: Mapping[str, int] | None = None,
+    unseen: Sequence[Finding] = (),
+) -> Evidence:
     """Judge the units of an answer by the same checks and limits as the whole store.
 
     `counts`: a row of `queries/quality/answer_units.sql`; `shared`: findings that concern these units among
     others (`quality/arrival_checks.sql`, `quality/host_clocks.sql`).
     `left_out_count`: units that were selected but did not enter; `missing_count`: those of them that have no
-    value of the metric at all (others were left out by their outcome, which is what was asked for).
+    value of the metric at all (others were left out by their outcome, which is what was asked for);
+    `other_layers`: those that are seen from another layer, by reason;
+    `unseen`: calls without a span of the service that they called.
     """
     judged = [found(name, counts[count], counts[total]) for name, (count, total) in _CHECKS.items()]
     # What was stored already is no defect of what is there.
     judged += [found(*row) for row in shared.iter_rows() if row[0] != "duplicates"]
     held_out = counts.get("implausible_count", 0)
     judged.append(found("implausible_units", held_out, counts["unit_count"] + held_out))
+    judged += [
+        found(f"other_layer:{reason.removeprefix(OTHER_LAYER)}", count, counts["unit_count"] + count)
+        for reason, count in (other_layers or {}).items()
+    ]
+    judged += unseen
     has_error = any(finding.severity == "error" for finding in judged)
     named = [finding for finding in judged if finding.severity in ("warning", "error")]
     findings = (*_own_findings(counts, missing_count), *named)

@@ -12,6 +12,7 @@ from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.exact import machine
 from tracekit.analysis.job_evidence import job_evidence
 from tracekit.analysis.job_failures import INCIDENT_SCHEMA, JobFailures, job_failures
+from tracekit.analysis.request_evidence import request_evidence
 from tracekit.analysis.request_failures import request_failures
 from tracekit.analysis.request_failures_answer import RequestFailures
 from tracekit.schema import FailuresVerdict
@@ -76,4 +77,5 @@ def failures(
     counts = {name: getattr(serving, name, 0) for name in ("aborted", "rejected", "invalid")}
     counts["rejected"] += serving.shed if serving else 0
     verdict: FailuresVerdict = "failures" if failed else "no_failures"
-    return FailuresAnswer(failed, training, verdict, job_evidence(database), serving, counts)
+    evidence = job_evidence(database) if serving is None else request_evidence(database)
+    return FailuresAnswer(failed, training, verdict, evidence, serving, counts)

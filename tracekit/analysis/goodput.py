@@ -13,6 +13,7 @@ from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.exact import machine
 from tracekit.analysis.job_evidence import job_evidence
 from tracekit.analysis.job_goodput import LEAVES_SCHEMA, JobGoodput, job_goodput
+from tracekit.analysis.request_evidence import request_evidence
 from tracekit.analysis.request_goodput import request_goodput
 from tracekit.analysis.request_goodput_answer import Mode, RequestGoodput
 from tracekit.analysis.slo import SloSet
@@ -83,4 +84,5 @@ def goodput(
     known = () if has_jobs or job is None else tuple(database.query("jobs/jobs", job=None)["job_id"].to_list())
     verdict: GoodputVerdict = "ledger" if has_jobs else "no_jobs"
     serving = None if slo is None else request_goodput(database, slo, where=where, mode=mode, objective=objective)
-    return GoodputAnswer(serving, training, verdict, job_evidence(database), job=job, known_jobs=known)
+    evidence = job_evidence(database) if serving is None else request_evidence(database)
+    return GoodputAnswer(serving, training, verdict, evidence, job=job, known_jobs=known)

@@ -12,7 +12,6 @@ extension and the wait-for graph of deadlock detection):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ import polars as pl
 
 from tracekit.analysis.hang_evidence import ABSENT, COMPLETED, LACKING, PENDING, ROOTED, Evidence, hang_evidence
 from tracekit.analysis.wait_graph import distances, ends_of_waiting
+from tracekit.analysis.worded import in_words
 
 Rule = Literal["desync", "device_stuck", "host_stuck", "wait_for", "transport", "none"]
 Confidence = Literal["high", "medium", "low"]
@@ -27,9 +27,20 @@ Confidence = Literal["high", "medium", "low"]
 _SAME_ON_ALL = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "barrier")
 """Collectives whose members must pass the same sizes; the others may pass different ones."""
 
-_NAMED = 4
+_CALL = {"operation": pl.String, "elements": pl.String, "types": pl.String}
 
-CULPRIT_SCHEMA = {"rank": pl.Int64, "class": pl.String, "manner": pl.String, "reason": pl.String}
+CULPRIT_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "rank": pl.Int64,
+    "class": pl.String,
+    "manner": pl.String,
+    "reason": pl.String,
+    "group": pl.String,
+    "sequence": pl.Int64,
+    **_CALL,
+    "other_calls": pl.List(pl.Struct(_CALL)),
+    "completed": pl.Int64,
+    "circle": pl.List(pl.Int64),
+}
 RANK_SCHEMA = {
     "rank": pl.Int64,
     "has_dump": pl.Boolean,
@@ -55,8 +66,11 @@ EVIDENCE_SCHEMA = {
 class Hang:
     """Why a job hung.
 
-    culprits: `rank`, `class` (culprit_device, culprit_host, culprit_software), `manner`, `reason`; empty where no rank
-        is to blame. links: `group` and `ranks` whose members all entered what none of them completed.
+    culprits: `rank`, `class` (culprit_device, culprit_host, culprit_software), `manner` and `reason`; empty where no
+        rank is to blame. The reason is `called_differently` (what it called, and in `other_calls` the others),
+        `pending` (which `completed` other members have completed), `never_entered`, `no_dump` (all of the collective
+        named by `operation`, `group` and, where it is none of two ranks, `sequence`), or `circle` (of these ranks).
+    links: `group` and `ranks` whose members all entered what none of them completed.
     rule: which rule decided. confidence: high where each culprit is shown by what its own dump holds and nothing else
         fits; medium where it is shown by absence or shared blame; low where several explanations are as good.
     evidence: the collectives that show it: `rank`, `group`, `sequence`, `operation`, `state`, `created_ns`.
@@ -64,7 +78,7 @@ class Hang:
         nearest culprit, and the first collective it waited in.
     blast_radius: ranks blocked by the culprits, directly or through others.
     onset_ns: when the first collective that shows it was enqueued. declared_ns: when the first time-out expired.
-    alternatives: `ranks`, `reason`: who else could be to blame.
+    alternatives: `ranks`, `reason` (no_dump, in_every_stuck_group): who else could be to blame.
     """
 
     culprits: pl.DataFrame
@@ -77,16 +91,20 @@ class Hang:
     onset_ns: int | None
     declared_ns: int | None
     alternatives: pl.DataFrame
-    summary: str
+
+    @property
+    def summary(self) -> str:
+        """Who hung the job, in sentences."""
+        return in_words(self)
 
 
 @dataclass(frozen=True)
 class _Verdict:
-    """What a rule found: culprits with class, manner and reason, the operations that show it."""
+    """What a rule found: culprits (rows of CULPRIT_SCHEMA), the operations that show it."""
 
     rule: Rule
     confidence: Confidence
-    culprits: tuple[tuple[int, str, str, str], ...] = ()
+    culprits: tuple[dict[str, Any], ...] = ()
     operations: tuple[str, ...] = ()
     links: tuple[tuple[str, list[int]], ...] = ()
     alternatives: tuple[tuple[list[int], str], ...] = ()
@@ -102,13 +120,13 @@ def explain_hang(groups: pl.DataFrame, entries: pl.DataFrame, *, dumped: pl.Seri
     waits = _waits(evidence)
     rules = (_desync(evidence), _device_stuck(evidence), _host_stuck(evidence, waits), _wait_for(evidence, waits))
     verdict = next((each for each in rules if each is not None), None) or _transport(evidence)
-    blamed = {rank for rank, *_ in verdict.culprits}
+    blamed = {culprit["rank"] for culprit in verdict.culprits}
     blocked = distances(_blocking(evidence), blamed)
     ranks = _roles(evidence, blamed, blocked, verdict)
     shown = evidence.operations.filter(pl.col("operation_key").is_in(verdict.operations))
     onset = (shown if shown.height else evidence.operations)["created_ns"].drop_nulls()
     return Hang(
-        culprits=pl.DataFrame(sorted(verdict.culprits), schema=CULPRIT_SCHEMA, orient="row"),
+        culprits=pl.DataFrame(list(verdict.culprits), schema=CULPRIT_SCHEMA).sort("rank"),
         links=pl.DataFrame(verdict.links, schema={"group": pl.String, "ranks": pl.List(pl.Int64)}, orient="row"),
         rule=verdict.rule,
         confidence=verdict.confidence,
@@ -118,14 +136,13 @@ def explain_hang(groups: pl.DataFrame, entries: pl.DataFrame, *, dumped: pl.Seri
         onset_ns=int(onset.min()) if len(onset) else None,  # type: ignore[arg-type]
         declared_ns=_declared(evidence.operations),
         alternatives=_alternatives(evidence, verdict, blamed),
-        summary=_summary(verdict, evidence, ranks),
     )
 
 
 def _alternatives(evidence: Evidence, verdict: _Verdict, blamed: set[int]) -> pl.DataFrame:
     """Who else could be to blame: what the rule tells, and ranks without a dump."""
     absent = [rank for rank, has_dump in evidence.ranks.iter_rows() if not has_dump and rank not in blamed]
-    rows = [*verdict.alternatives, *([(absent, "left no dump")] if absent and verdict.rule != "none" else [])]
+    rows = [*verdict.alternatives, *([(absent, "no_dump")] if absent and verdict.rule != "none" else [])]
     return pl.DataFrame(rows, schema={"ranks": pl.List(pl.Int64), "reason": pl.String}, orient="row")
 
 
@@ -159,15 +176,11 @@ def _desync(evidence: Evidence) -> _Verdict | None:
     is_tie = bool((camps["size"] == camps["size"].max()).sum() > 1)
     suspects = members if is_tie else members.filter(pl.col("call") != camps["call"][-1])
     kind = _disagreement(members)
-    where = f"collective {first['sequence'][0]} of group {members['group'][0]}"
     key = f"{first['group_key'][0]}#{first['sequence'][0]}"
     culprits = tuple(
-        (
-            row["rank"],
-            "culprit_software",
-            f"desync_{kind}",
-            f"called {row['shown']} as {where}, others {_others(members, row)}",
-        )
+        _collective(row)
+        | {"class": "culprit_software", "manner": f"desync_{kind}", "reason": "called_differently"}
+        | {"elements": row["elements"], "types": row["types"], "other_calls": _others(members, row)}
         for row in suspects.iter_rows(named=True)
     )
     return _Verdict("desync", "low" if is_tie else "high", culprits, (key,))
@@ -178,26 +191,30 @@ def _calls(evidence: Evidence) -> pl.DataFrame:
     asked = evidence.pending.filter(~pl.col("is_p2p")).select("group_key", "sequence").unique()
     entries = evidence.entries.filter(~pl.col("is_p2p")).join(asked, on=["group_key", "sequence"])
     has_sizes = pl.col("operation").is_in(_SAME_ON_ALL)
-    size = pl.when(has_sizes).then(pl.col("input_elements").cast(pl.String)).fill_null("")
-    kind = pl.col("input_types").fill_null("")
+    elements = pl.when(has_sizes).then(pl.col("input_elements").cast(pl.String))
+    call = pl.concat_str("operation", pl.col("input_types").fill_null(""), elements.fill_null(""), separator="|")
     return entries.select(
-        "rank", "group", "group_key", "sequence", "operation", "created_ns", size=size, kind=kind,
-        call=pl.col("operation") + "|" + kind + "|" + size,
-        shown=pl.col("operation") + pl.when(size != "").then(" of " + size + " elements").otherwise(pl.lit(""))
-        + pl.when(kind != "").then(" " + kind).otherwise(pl.lit("")),
+        "rank", "group", "group_key", "sequence", "operation", "created_ns", "is_p2p",
+        elements=elements, types="input_types", call=call,
     )  # fmt: skip
 
 
 def _disagreement(members: pl.DataFrame) -> str:
-    for column, name in (("operation", "type"), ("kind", "dtype")):
+    for column, name in (("operation", "type"), ("types", "dtype")):
         if members[column].n_unique() > 1:
             return name
     return "size"
 
 
-def _others(members: pl.DataFrame, row: dict[str, Any]) -> str:
-    shown = members.filter(pl.col("shown") != row["shown"])["shown"].unique().sort().to_list()
-    return " or ".join(shown)
+def _others(members: pl.DataFrame, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the other members called instead."""
+    return members.filter(pl.col("call") != row["call"]).select(*_CALL).unique().sort(*_CALL).to_dicts()
+
+
+def _collective(row: dict[str, Any]) -> dict[str, Any]:
+    """The rank, and which collective its blame is shown by; sends and receives have no number."""
+    sequence = None if row["is_p2p"] else row["sequence"]
+    return {"rank": row["rank"], "group": row["group"], "sequence": sequence, "operation": row["operation"]}
 
 
 def _device_stuck(evidence: Evidence) -> _Verdict | None:
@@ -213,21 +230,10 @@ def _device_stuck(evidence: Evidence) -> _Verdict | None:
         return None
     found = _of(evidence, counts, PENDING).sort(pl.col(PENDING) > 1, "created_ns")
     first = found.unique("rank", keep="first", maintain_order=True)
-    culprits = tuple(
-        (row["rank"], "culprit_device", "implicit_hang", f"has {_what(row)} pending, which {_completed_by(row)}")
-        for row in first.iter_rows(named=True)
-    )
+    told = {"class": "culprit_device", "manner": "implicit_hang", "reason": "pending"}
+    culprits = tuple(_collective(row) | told | {"completed": row[COMPLETED]} for row in first.iter_rows(named=True))
     confidence: Confidence = "high" if (first[PENDING] == 1).all() else "medium"
     return _Verdict("device_stuck", confidence, culprits, tuple(first["operation_key"]))
-
-
-def _completed_by(row: dict[str, Any]) -> str:
-    return "the other member completed" if row[COMPLETED] == 1 else f"{row[COMPLETED]} other members completed"
-
-
-def _what(row: dict[str, Any]) -> str:
-    number = "" if row["is_p2p"] else f" {row['sequence']}"
-    return f"{row['operation']}{number} of group {row['group']}"
 
 
 def _waits(evidence: Evidence) -> dict[int | str, list[int | str]]:
@@ -268,10 +274,8 @@ def _host_stuck(evidence: Evidence, waits: dict[int | str, list[int | str]]) -> 
     missing = pl.concat([_of(evidence, evidence.operations, state) for state in (LACKING, ABSENT)])
     by_clarity = missing.filter(pl.col("rank").is_in(blamed)).sort("is_p2p", "created_ns")
     first = by_clarity.unique("rank", keep="first", maintain_order=True)
-    text = "has nothing pending and never entered {}" if shown else "left no dump, and only it can be missing from {}"
-    culprits = tuple(
-        (row["rank"], "culprit_host", "implicit_hang", text.format(_what(row))) for row in first.iter_rows(named=True)
-    )
+    told = {"class": "culprit_host", "manner": "implicit_hang", "reason": "never_entered" if shown else "no_dump"}
+    culprits = tuple(_collective(row) | told for row in first.iter_rows(named=True))
     return _Verdict("host_stuck", "high" if shown else "medium", culprits, tuple(first["operation_key"]))
 
 
@@ -281,19 +285,11 @@ def _wait_for(evidence: Evidence, waits: dict[int | str, list[int | str]]) -> _V
     circles = [ranks for ranks in circles if len(ranks) > 1]
     if not circles:
         return None
-    culprits = tuple(
-        (rank, "culprit_software", "implicit_hang", f"waits in a circle with ranks {_listed(ranks, without=rank)}")
-        for ranks in circles
-        for rank in ranks
-    )
-    blamed = evidence.states.filter(pl.col("rank").is_in([rank for rank, *_ in culprits]))
+    told = {"class": "culprit_software", "manner": "implicit_hang", "reason": "circle"}
+    culprits = tuple({"rank": rank, "circle": ranks} | told for ranks in circles for rank in ranks)
+    blamed = evidence.states.filter(pl.col("rank").is_in([culprit["rank"] for culprit in culprits]))
     keys = blamed.filter(pl.col("state") == LACKING)["operation_key"].unique().sort()
     return _Verdict("wait_for", "medium", culprits, tuple(keys))
-
-
-def _listed(ranks: Sequence[int], *, without: int | None = None) -> str:
-    named = [str(rank) for rank in ranks if rank != without]
-    return ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
 
 
 def _transport(evidence: Evidence) -> _Verdict:
@@ -312,7 +308,7 @@ def _transport(evidence: Evidence) -> _Verdict:
     sides = _of(evidence, stuck, PENDING).group_by("operation_key").agg(pl.col("rank").sort())
     links = stuck.join(sides, on="operation_key", maintain_order="left").select("group", ranks="rank")
     common = set.intersection(*(set(ranks) for ranks in links["ranks"])) if links.height > 1 else set()
-    alternatives = ((sorted(common), "in every group that is stuck"),) if common else ()
+    alternatives = ((sorted(common), "in_every_stuck_group"),) if common else ()
     confidence: Confidence = "medium" if links.height == 1 else "low"
     return _Verdict(
         "transport", confidence, operations=tuple(stuck["operation_key"]), links=tuple(links.iter_rows()),
@@ -342,7 +338,7 @@ def _roles(
     evidence: Evidence, blamed: set[int], blocked: dict[int | str, int], verdict: _Verdict
 ) -> pl.DataFrame:  # fmt: skip
     first = _first_pending(evidence).select("rank", "group", "sequence", "operation", "created_ns")
-    manners = {rank: manner for rank, _, manner, _ in verdict.culprits}
+    manners = {culprit["rank"]: culprit["manner"] for culprit in verdict.culprits}
     rows = evidence.ranks.join(first, on="rank", how="left").with_columns(
         # A wait leads from a rank to an operation and from there to a rank.
         distance=pl.Series([_waits_between(blocked.get(rank)) for rank in evidence.ranks["rank"]], dtype=pl.Int64),
@@ -376,25 +372,3 @@ def _shown(evidence: Evidence, operations: tuple[str, ...]) -> pl.DataFrame:
         .sort("created_ns", "group", "sequence", "rank")
         .select(pl.col(name).cast(kind) for name, kind in EVIDENCE_SCHEMA.items())
     )
-
-
-def _summary(verdict: _Verdict, evidence: Evidence, ranks: pl.DataFrame) -> str:
-    total, blocked = evidence.ranks.height, ranks.filter(pl.col("role") == "cascade").height
-    absent = evidence.ranks.filter(~pl.col("has_dump")).height
-    unknown = f" {absent} of {total} ranks left no dump." if absent else ""
-    match verdict.rule:
-        case "none":
-            return f"No rank has a collective pending that explains a hang.{unknown}"
-        case "transport":
-            links = "; ".join(f"group {group} (ranks {_listed(members)})" for group, members in verdict.links[:_NAMED])
-            return (
-                f"No rank is to blame: all members entered and none completed the collectives of {links}, which points "
-                f"to a link between them; {blocked} of {total} ranks are blocked.{unknown}"
-            )
-    said = "; ".join(f"rank {rank} {reason}" for rank, _, _, reason in sorted(verdict.culprits)[:_NAMED])
-    more = f"; and {len(verdict.culprits) - _NAMED} more" if len(verdict.culprits) > _NAMED else ""
-    return f"{_capital(said)}{more}: {blocked} of {total} ranks were blocked by that.{unknown}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

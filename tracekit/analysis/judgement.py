@@ -13,7 +13,7 @@ from tracekit.analysis.comparison import Layout
 from tracekit.analysis.influence import influence_sums
 from tracekit.analysis.like_units import like_influence
 from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.significance import SlicedSide, Uncertainty, against_health, from_slices, from_windows, widened
+from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, from_slices, from_windows, widened
 from tracekit.schema import MINIMUM_UNITS
 
 Shortage = Literal["too_few_units", "too_few_blocks"]
@@ -58,7 +58,7 @@ def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, in
     sides = [(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])]
     # A tail that is one short event has no spread inside, and says nothing of how often there is such an event.
     is_spread = all(_quarter_count(cohort) >= blocks.FEWEST_BLOCKS for cohort in (tail, reference))
-    return _by_blocks(sides, 1 if is_spread else blocks.MINIMUM_BLOCKS, is_all=_is_all(tail))
+    return _by_blocks(sides, 1 if is_spread else blocks.MINIMUM_BLOCKS, is_all=_is_all(tail), has_before=True)
 
 
 def _is_all(tail: Cohort) -> bool:
@@ -79,8 +79,13 @@ def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort, contributions:
     return Judgement("windows", [len(counts)], [tail.units.duration_ns], uncertainty)
 
 
-def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1, *, is_all: bool = False) -> Judgement:
-    """Judge by blocks of each side; with fewer independent ones than `fewest` not at all."""
+def _by_blocks(
+    sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1, *, is_all: bool = False, has_before: bool = False
+) -> Judgement:
+    """Judge by blocks of each side; with fewer independent ones than `fewest` not at all.
+
+    `has_before`: whether the second side is the time before the first.
+    """
     sliced = [_sliced(units, contributions, is_all=is_all) for units, contributions in sides]
     counts = [max(1, int(side.block_counts[-1])) for side in sliced]
     lengths = [units.duration_ns // count for (units, _), count in zip(sides, counts, strict=True)]
@@ -90,15 +95,16 @@ def _by_blocks(sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1, *
     ]
     if min(occupied) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
-    uncertainty = from_slices(sliced)
-    if len(sides) > 1:
-        uncertainty = against_health(uncertainty, sliced, _shorter(sides[0][0], sides[1][0]))
-    return Judgement("blocks", counts, lengths, uncertainty)
+    before = _before(sides, sliced) if has_before else None
+    return Judgement("blocks", counts, lengths, from_slices(sliced, before))
 
 
-def _shorter(selection: MeasuredUnits, baseline: MeasuredUnits) -> float:
-    """How many times less the selection shows than the baseline, by its length or by its units."""
-    return max(baseline.duration_ns / selection.duration_ns, baseline.count / selection.count)
+def _before(sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide]) -> BeforeSide | None:
+    """The second side as the one before, where it has blocks enough to show what is chance."""
+    if sliced[1].block_counts[-1] < blocks.FEWEST_BLOCKS:
+        return None
+    after, before = (units.duration_ns for units, _ in sides)
+    return BeforeSide(1, before / max(after, 1))
 
 
 def _sliced(units: MeasuredUnits, contributions: np.ndarray, *, is_all: bool) -> SlicedSide:

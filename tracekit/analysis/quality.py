@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import polars as pl
 
+from tracekit import queries
 from tracekit.analysis.answer import BaseAnswer, question, registered
 from tracekit.analysis.checks import CLOCK_LIMITS, Finding, check_of, severity
+from tracekit.analysis.coverage import COVERAGE_SCHEMA, coverage_checks, coverage_frame
 from tracekit.analysis.evidence import Evidence
-from tracekit.schema import QualityVerdict
+from tracekit.analysis.population import OTHER_LAYER, population_of
+from tracekit.schema import FUTURE_TOLERANCE_NS, PAST_TOLERANCE_NS, QualityVerdict
 from tracekit.store import Database
-
-FUTURE_TOLERANCE_NS = 86_400_000_000_000
-"""A span that starts more than a day after its arrival has a wrong clock."""
-
-PAST_TOLERANCE_NS = 20 * 365 * 86_400_000_000_000
-"""A span that ended more than twenty years before its arrival has a wrong clock or a wrong unit."""
 
 _FINDING_SCHEMA = {
     "check": pl.String,
@@ -37,6 +35,9 @@ class QualityAnswer(BaseAnswer):
     findings: one row a check (`check`, `severity`, `count`, `total`, `share`), the worst first; `severity` is ok,
         note, warning or error.
     verdict: `good` (no warning), `usable` (warnings), `poor` (an error: answers may be wrong or are refused).
+    coverage: calls of each service and how many have the span of the service that they called, by host, with when spans
+        are missing (`caller`, `callee`, `operation`, `target`, `caller_host`, `expected_count`, `arrived_count`,
+        `first_missing_ns`, `last_missing_ns`, `between_count`); only calls of which some have one and some have none.
     units: None, all of the store.
     """
 
@@ -44,6 +45,7 @@ class QualityAnswer(BaseAnswer):
 
     findings: pl.DataFrame
     verdict: QualityVerdict
+    coverage: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=COVERAGE_SCHEMA))
     units: None = None
 
     @property
@@ -72,20 +74,24 @@ class QualityAnswer(BaseAnswer):
             "reasons": self.reasons,
             "summary": self.summary,
             "checks": self.checks.to_dicts(),
+            "coverage": self.coverage.to_dicts(),
         }
 
 
 @question("quality")
 def quality(database: Database) -> QualityAnswer:
     """Count every known defect of the data in a store and judge whether it can bear answers."""
+    coverage = coverage_frame(database)
     counted = pl.concat(
         [
+            coverage_checks(coverage),
             database.query("quality/unit_checks"),
             database.query(
                 "quality/span_checks",
                 future_tolerance_ns=FUTURE_TOLERANCE_NS,
                 past_tolerance_ns=PAST_TOLERANCE_NS,
             ),
+            _other_layers(database),
             database.query("quality/arrival_checks", signal=None),
             database.query("quality/signal_checks"),
             database.query("quality/job_checks"),
@@ -99,7 +105,15 @@ def quality(database: Database) -> QualityAnswer:
         "check",
         descending=[False, True, False],
     )
-    return QualityAnswer(ranked, _verdict(ranked["severity"].to_list()))
+    return QualityAnswer(ranked, _verdict(ranked["severity"].to_list()), coverage)
+
+
+def _other_layers(database: Database) -> pl.DataFrame:
+    """Requests that no answer counts with the others, because another layer saw them: as the answers leave them out."""
+    candidates = "SELECT 0 AS side, unit_id, kind, flags, seen_from, outcome = 'ok' AS is_measured FROM units"
+    with closing(database.cursor()) as cursor:
+        population_of(cursor, f"{candidates} WHERE kind = 'request'")
+        return cursor.sql(queries.text("quality/other_layers"), params={"prefix": OTHER_LAYER}).pl()
 
 
 def _row(name: str, count: int, total: int) -> dict[str, object]:

@@ -38,7 +38,7 @@ def request_failures(database: Database, *, where: str | None = None) -> Request
     Raises `QueryError` or `UsageError` for a condition that is none.
     """
     with closing(database.cursor()) as cursor:
-        select_requests(cursor, where=where)
+        selected = select_requests(cursor, where=where)
         create_table(cursor, "request_endings", "goodput/said_endings", {})
         create_table(cursor, "failure_spans", "failures/spans", {})
         create_table(cursor, "failure_reached", "failures/reached", {})
@@ -49,6 +49,8 @@ def request_failures(database: Database, *, where: str | None = None) -> Request
         incidents = _incidents(cursor, FAILED)
         facts: dict[str, Any] = {
             **_counts(cursor),
+            "left_out": selected.left_out,
+            "seen_from": selected.seen_from,
             "incidents": incidents,
             "refusals": refusals,
             "requests": rows(cursor, "failures/request_causes"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
@@ -19,8 +19,10 @@ Verdict = Literal["failures", "no_failures", "no_requests"]
 class RequestFailures:
     """Requests that were not served, each with one first cause, and the incidents that they make up.
 
-    attempted: requests of the selection. failed: those that failed, timed out included. timed_out: of them. aborted,
-        rejected, shed, invalid: those that ended so; none of them is a failure of the service by itself.
+    attempted: requests of the selection. left_out: requests that no answer counts with these, by reason; seen_from:
+        the layer that these are seen from, None where they call no model.
+    failed: those that failed, timed out included. timed_out: of them. aborted, rejected, shed, invalid: those that
+        ended so; none of them is a failure of the service by itself.
     collateral: aborted requests that a sibling's failure cancelled.
     incidents: one row a cause and time; failed_count sums to `failed`. refusals: the same of rejected and shed ones.
     requests: one row a request that was not served, with its rule, cause and incident.
@@ -44,6 +46,8 @@ class RequestFailures:
     recovered: pl.DataFrame
     evidence: pl.DataFrame
     verdict: Verdict
+    left_out: dict[str, int] = field(default_factory=dict)
+    seen_from: str | None = None
 
     @property
     def summary(self) -> str:
@@ -54,7 +58,7 @@ class RequestFailures:
         """The answer as plain Python values, incidents nested as `docs/json.md` writes them."""
         counts = (
             "where", "attempted", "failed", "timed_out", "aborted", "rejected", "shed", "invalid", "collateral",
-            "verdict", "summary",
+            "left_out", "seen_from", "verdict", "summary",
         )  # fmt: skip
         return {name: getattr(self, name) for name in counts} | {
             "incidents": self._nested(self.incidents),
@@ -68,7 +72,10 @@ class RequestFailures:
 
     def counts_and_refusals(self) -> dict[str, Any]:
         """What `tracekit failures --json` prints about requests beside incidents."""
-        counts = {name: getattr(self, name) for name in ("attempted", "timed_out", "shed", "collateral")}
+        counts = {
+            name: getattr(self, name)
+            for name in ("attempted", "timed_out", "shed", "collateral", "left_out", "seen_from")
+        }
         return counts | {"refusals": self._nested(self.refusals), "recovered": self.recovered.to_dicts()}
 
     def _nested(self, incidents: pl.DataFrame) -> list[dict[str, Any]]:

@@ -11,9 +11,10 @@ import polars as pl
 
 from tracekit.analysis.answer import question
 from tracekit.analysis.missed_stages import lost_by_stage
+from tracekit.analysis.population import NO_MODEL_CALL
 from tracekit.analysis.request_dimensions import dimension_frame
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput, Verdict
-from tracekit.analysis.request_selection import select_requests
+from tracekit.analysis.request_selection import SelectedRequests, select_requests
 from tracekit.analysis.slo import TERMS, Slo, SloSet, checked_objective, slo_goal
 from tracekit.analysis.temporary import create_table, rows
 from tracekit.errors import UsageError
@@ -58,9 +59,8 @@ def request_goodput(
         raise UsageError(f"mode {mode!r} is unknown; use one of {', '.join(get_args(Mode))}")
     goal = _goal(slo, objective)
     with closing(database.cursor()) as cursor:
-        not_model_calls, unclassed = judge_requests(cursor, goal, where=where, mode=mode)
-        facts = _counted(cursor, goal, mode=mode)
-        facts |= {"unclassed": unclassed, "not_model_calls": not_model_calls}
+        selected = judge_requests(cursor, goal, where=where, mode=mode)
+        facts = _counted(cursor, goal, mode=mode) | _left_out(selected)
         wasted = rows(cursor, "goodput/wasted")
         facts |= {
             "lost_by_stage": lost_by_stage(cursor),
@@ -73,18 +73,32 @@ def request_goodput(
 
 
 def judge_requests(
-    cursor: duckdb.DuckDBPyConnection, goal: SloSet, *, where: str | None, mode: Mode = "tracekit"
-) -> tuple[int, int]:
+    cursor: duckdb.DuckDBPyConnection,
+    goal: SloSet,
+    *,
+    where: str | None,
+    mode: Mode = "tracekit",
+    seen_from: str | None = None,
+) -> SelectedRequests:
     """Leave the table `judged_requests` on the cursor; see `queries/goodput/judged.sql`.
 
-    Returns how many requests call no model though others do, and how many are in no class.
+    `seen_from` is the layer that answers, None for the one of the rule. Returns what was left out.
     """
-    left_out = select_requests(cursor, where=where, classes=goal.classes)
+    selected = select_requests(cursor, where=where, classes=goal.classes, seen_from=seen_from)
     cursor.register("slo_limits", _limits(goal))
     create_table(cursor, "request_endings", "goodput/said_endings", {})
     options = {"is_e2e_to_last_token": mode != "tracekit", "needs_two_tokens": mode == "aiperf"}
     create_table(cursor, "judged_requests", "goodput/judged", options)
-    return left_out
+    return selected
+
+
+def _left_out(selected: SelectedRequests) -> dict[str, Any]:
+    return {
+        "unclassed": selected.unclassed,
+        "not_model_calls": selected.left_out.get(NO_MODEL_CALL, 0),
+        "left_out": selected.left_out,
+        "seen_from": selected.seen_from,
+    }
 
 
 def _goal(slo: str | Slo | SloSet | Mapping[str, Any], objective: float | None) -> SloSet:

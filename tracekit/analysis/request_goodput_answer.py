@@ -10,13 +10,8 @@ import polars as pl
 from tracekit.analysis.answer import plain
 from tracekit.analysis.slo import SloSet
 from tracekit.analysis.worded import in_words
+from tracekit.schema import BUCKETS as BUCKETS
 from tracekit.schema import exchanged
-
-BUCKETS = (
-    "rejected", "shed", "invalid", "failed", "timed_out", "aborted_before", "aborted_after",
-    "late_ttft", "late_tpot", "late_e2e", "unknown",
-)  # fmt: skip
-"""Why a request was not good; each request has one bucket or is good."""
 
 LATE = ("late_ttft", "late_tpot", "late_e2e")
 
@@ -52,6 +47,8 @@ class RequestGoodput:
     over_time: requests, attainment and burn rate of the error budget in slices of time; burn rate 1 spends exactly
         the budget.
     classes: rows by class of the SLO. unclassed, not_model_calls: requests that no class takes, and that call no model.
+    left_out: requests that no answer counts with the others, by reason; seen_from: the layer that the others are seen
+        from, None where they call no model.
     unjudged: by term, served requests that it cannot be judged by.
     verdict, summary: the conclusion.
     """
@@ -75,6 +72,8 @@ class RequestGoodput:
     classes: pl.DataFrame
     unclassed: int
     not_model_calls: int
+    left_out: dict[str, int]
+    seen_from: str | None
     unjudged: dict[str, int]
     verdict: Verdict
 

@@ -3,40 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import duckdb
-import polars as pl
 
 from tracekit.analysis.condition import checked_condition
+from tracekit.analysis.population import answering_layer, population_of
 from tracekit.analysis.slo import Slo
-from tracekit.analysis.temporary import rows
 from tracekit.errors import QueryError
 
-SERVICE = "service"
-"""Vantage of requests that call no model."""
+_MEASURED = {"ttft": "ttft_ns IS NOT NULL", "tpot": "tpot_ns IS NOT NULL"}
+"""What a served request must have to be judged by a term of an SLO."""
+
+
+@dataclass(frozen=True)
+class SelectedRequests:
+    """What a selection left out.
+
+    left_out: requests by why no answer counts them with the others. unclassed: those that no class takes. seen_from:
+    the layer whose spans the requests have, None where they call no model.
+    """
+
+    left_out: dict[str, int]
+    unclassed: int
+    seen_from: str | None
 
 
 def select_requests(
-    cursor: duckdb.DuckDBPyConnection, *, where: str | None, classes: Sequence[Slo] = (Slo(),)
-) -> tuple[int, int]:
+    cursor: duckdb.DuckDBPyConnection,
+    *,
+    where: str | None,
+    classes: Sequence[Slo] = (Slo(),),
+    seen_from: str | None = None,
+) -> SelectedRequests:
     """Leave the view `request_selection` on the cursor: units with the number of their class as `slo_class`.
 
-    Where any selected request calls a model, those that call none (health checks, background work) are no part of it.
-    Returns how many requests were left out for this, and how many because no class is theirs. Raises `QueryError` or
-    `UsageError` for a condition that is none.
+    The rule of `population_of` says who is in it; `seen_from` is the layer that answers, None for that of the rule.
+    Raises `QueryError` or `UsageError` for a condition that is none.
     """
     condition = checked_condition(cursor, where, option="where")
     kinds = [checked_condition(cursor, one.where, option=f"the SLO class {one.name}") for one in classes]
     cases = " ".join(f"WHEN {kind} THEN {number}" for number, kind in enumerate(kinds))
     _view(cursor, "request_candidates", f"SELECT * FROM units WHERE kind = 'request' AND {condition}")
-    population = rows(cursor, "goodput/population")
-    calling = population.filter(pl.col("vantage") != SERVICE)["request_count"].sum()
-    serving = f"vantage != '{SERVICE}'" if calling else "true"
-    _view(cursor, "request_classes", f"SELECT *, CASE {cases} END AS slo_class FROM request_candidates WHERE {serving}")
+    population_of(cursor, _candidates(classes), seen_from=seen_from)
+    kept = "request_candidates ANTI JOIN unit_populations USING (unit_id)"
+    _view(cursor, "request_classes", f"SELECT *, CASE {cases} END AS slo_class FROM {kept}")
     _view(cursor, "request_selection", "SELECT * FROM request_classes WHERE slo_class IS NOT NULL")
+    left_out = cursor.sql("SELECT reason, count(*) FROM unit_populations GROUP BY reason ORDER BY reason").fetchall()
     unclassed = cursor.sql("SELECT count(*) FROM request_classes WHERE slo_class IS NULL").fetchall()[0][0]
-    total = int(population["request_count"].sum())
-    return (total - int(calling) if calling else 0), int(unclassed)
+    return SelectedRequests(dict(left_out), int(unclassed), answering_layer(cursor))
+
+
+def _candidates(classes: Sequence[Slo]) -> str:
+    terms = [says for term, says in _MEASURED.items() if any(getattr(one, f"{term}_ns") is not None for one in classes)]
+    measured = " AND ".join(["outcome = 'ok'", *terms])
+    return f"SELECT 0 AS side, unit_id, kind, flags, seen_from, {measured} AS is_measured FROM request_candidates"
 
 
 def _view(cursor: duckdb.DuckDBPyConnection, name: str, statement: str) -> None:

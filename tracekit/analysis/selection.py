@@ -13,8 +13,9 @@ import polars as pl
 from tracekit import queries
 from tracekit.analysis.condition import checked_condition
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits
+from tracekit.analysis.population import population_of
 from tracekit.errors import QueryError
-from tracekit.schema import METRICS, OUTCOMES, Metric
+from tracekit.schema import ANY_OUTCOME, METRICS, OUTCOMES, Metric
 from tracekit.store import Database
 
 CLASS_LIMIT = 255
@@ -27,8 +28,9 @@ class Selection:
     """Units with a metric: those that are asked about, and those of the baseline selection where there is one.
 
     A context manager. It owns a cursor and, on it, the temporary view `tail_selection` (units of both sides by the
-    conditions) and the tables `tail_units` (with metric, class and why some are left out) and `tail_classes`, which
-    statements of `queries/tail` and `queries/quality` read. All are gone when it is closed.
+    conditions) and the tables `unit_populations` (who is in no answer with the others), `tail_units` (with metric,
+    class and why some are left out) and `tail_classes`, which statements of `queries/tail` and `queries/quality` read.
+    All are gone when it is closed.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Selection:
         Raises `QueryError` or `UsageError` where a condition is not one.
         """
         self.metric = METRICS[metric]
+        self.database = database
         self._cursor = database.cursor()
         try:
             self._select(where=where, baseline=baseline, outcome=outcome)
@@ -117,6 +120,7 @@ class Selection:
         metric = self.metric
         try:
             self._cursor.execute(f"CREATE OR REPLACE TEMP TABLE tail_described AS {self._described()}")
+            self._leave_out(outcome)
             self.create_table(
                 "tail_units",
                 "tail/units",
@@ -134,6 +138,15 @@ class Selection:
         lacking = "SELECT 1 FROM tail_selection WHERE kind = 'request' AND model IS NULL LIMIT 1"
         text = queries.text("tail/described_units")
         return text if self._cursor.execute(lacking).fetchall() else f"SELECT * FROM ({text}) LIMIT 0"
+
+    def _leave_out(self, outcome: str) -> None:
+        """Make the table `unit_populations`."""
+        fits = "true" if outcome == ANY_OUTCOME else f"outcome = '{outcome}'"
+        population_of(
+            self._cursor,
+            f"SELECT side, unit_id, kind, flags, seen_from, {fits} AND value_ns >= 0 AS is_measured "
+            f"FROM tail_selection WHERE kind = '{self.metric.unit_kind}'",
+        )
 
     def _side(self, side: int, condition: str | None, *, option: str) -> str:
         checked = checked_condition(self._cursor, condition, option=option)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import erfc, sqrt
@@ -24,9 +25,8 @@ class Uncertainty:
     `standard_error`: float64[S], in the unit of the estimates. `skewness`: float64[S], that of the estimates.
     `critical`: float64[S], the |t| of each that chance alone exceeds for any of all S in 5 % of cases. `reach`:
     float64[S], the |t| that it exceeds in 5 % of cases for this one. `interval_error`: float64[S], the spread that
-    intervals must cover where it is more than that of the test; None where it is the same. `in_health`: how far chance
-    reaches where nothing changed, which is what a test asks, by all of these; empty where only the spread of both sides
-    is known. `is_known`: bool[S], for which estimates it is.
+    intervals must cover where it is more than that of the test; None where it is the same. `before`: the same estimates
+    judged by what the side before shows of chance alone (`Before`); None where there is no such side.
     """
 
     standard_error: np.ndarray
@@ -34,21 +34,16 @@ class Uncertainty:
     critical: np.ndarray
     reach: np.ndarray
     interval_error: np.ndarray | None = None
-    in_health: tuple[Uncertainty, ...] = ()
-    is_known: np.ndarray | None = None
+    before: Before | None = None
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
         """Which estimates differ from zero at a family-wise error of 5 %, with and without skewness."""
-        if self.in_health and self.is_known is not None:
-            beyond = [part.exceeds(estimates) for part in self.in_health]
-            return np.where(
-                self.is_known, np.logical_and.reduce(beyond), replace(self, in_health=()).exceeds(estimates)
-            )
         # Estimates that are the same in every block differ from zero beyond doubt, unless they are zero.
         certain = (self.standard_error == 0) & (estimates != 0)
         statistic = estimates / np.where(self.standard_error > 0, self.standard_error, 1.0)
         corrected = _straightened(statistic, self.skewness)
-        return certain | (np.minimum(np.abs(statistic), np.abs(corrected)) > self.critical)
+        exceeding = certain | (np.minimum(np.abs(statistic), np.abs(corrected)) > self.critical)
+        return exceeding if self.before is None else exceeding | self.before.exceeds(estimates)
 
     def intervals(self, estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the 95 % interval of each estimate: the plain and the skew one together.
@@ -60,7 +55,32 @@ class Uncertainty:
         error = self.standard_error if self.interval_error is None else self.interval_error
         low = estimates - error * np.maximum(skew_high, self.reach)
         high = estimates - error * np.minimum(skew_low, -self.reach)
-        return low, high
+        return (low, high) if self.before is None else self.before.narrowed(estimates, low, high)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What chance makes where nothing has changed: the side before shows it, and it holds for both sides then.
+
+    An incident swings slowly by itself, as a queue does that grows for a minute. Whether it is one, and how much longer
+    its time took than it would have, is asked of the time before, in which there was none.
+    `standard_error`, `critical`, `reach`: float64[S] as of `Uncertainty`; errors of zero say nothing.
+    """
+
+    standard_error: np.ndarray
+    critical: np.ndarray
+    reach: np.ndarray
+
+    def exceeds(self, estimates: np.ndarray) -> np.ndarray:
+        """Which estimates are more than the side before makes by chance."""
+        is_known = self.standard_error > 0
+        return is_known & (np.abs(estimates) > self.critical * np.where(is_known, self.standard_error, np.inf))
+
+    def narrowed(self, estimates: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Intervals of how much longer this time took than it would have, where they say more than the given ones."""
+        reached = np.where(self.standard_error > 0, self.standard_error * self.reach, np.inf)
+        is_narrower = 2 * reached < high - low
+        return np.where(is_narrower, estimates - reached, low), np.where(is_narrower, estimates + reached, high)
 
 
 @dataclass(frozen=True)
@@ -96,37 +116,47 @@ class SlicedSide:
         return blocks.merged(self.contributions[:, columns], count)[present]
 
 
-def from_slices(sides: list[SlicedSide]) -> Uncertainty:
+def from_slices(sides: list[SlicedSide], before: BeforeSide | None = None) -> Uncertainty:
     """Uncertainty of sums of independent estimates, each judged by blocks as long as its own memory needs.
 
     A queue that swings slowly says nothing of a stage that does not. Degrees of freedom are Satterthwaite's (1946):
     a long baseline adds little to the variance, and takes little from what a short window shows.
+    `before`: which side is the one before, where that is enough to judge by.
     """
     moments = [side.moments() for side in sides]
-    variance = np.sum([part for part, _, _ in moments], axis=0)
+    chance = _family_chance(sides)
+    variance = sum(part for part, _, _ in moments)
     cubes = np.sum([part for _, part, _ in moments], axis=0)
-    spread = np.sum([part**2 / freedom for part, _, freedom in moments], axis=0)
+    spread = sum(part**2 / freedom for part, _, freedom in moments)
     fewest = np.min([freedom for _, _, freedom in moments], axis=0)
     freedom = np.divide(variance**2, spread, out=fewest.copy(), where=spread > 0)
-    return _uncertainty(np.sqrt(variance), cubes, np.floor(freedom + 1e-9).astype(np.int64), _family_chance(sides))
+    judged = _uncertainty(np.sqrt(variance), cubes, np.floor(freedom + 1e-9).astype(np.int64), chance)
+    return judged if before is None else replace(judged, before=_judged_before(sides, moments, before, chance))
 
 
-def against_health(uncertainty: Uncertainty, sides: list[SlicedSide], ratio: float) -> Uncertainty:
-    """The same intervals, with a test by what the baseline (the second side) says of a selection like it.
+@dataclass(frozen=True)
+class BeforeSide:
+    """The side before: its `number`, and how many times as long as the other side it is (`length_ratio`)."""
 
-    Were nothing changed, the selection would vary as the baseline does, `ratio` times as much for being shorter. A
-    fault has a trend of its own, which says nothing of health: a queue that only grows has no independent blocks at
-    all, and is no chance. But what a few units make is no finding, so the spread of both sides counts too, without
-    their memory. Only for estimates of which the baseline has `MINIMUM_BLOCKS` blocks.
+    number: int
+    length_ratio: float
+
+
+def _judged_before(
+    sides: list[SlicedSide], moments: Sequence[tuple[np.ndarray, ...]], before: BeforeSide, chance: float
+) -> Before:
+    """The spread that both sides would have if the one after were as the one before.
+
+    A time as long as the side after would spread by the variance of the side before times the ratio of their lengths,
+    and not by less than its own slices do as if they were independent.
     """
-    baseline = sides[1]
-    variance, cubes, freedom = baseline.moments()
-    error, third = np.sqrt(variance * (1 + ratio)), cubes * (ratio**2 - 1)
-    health = _uncertainty(error, third, freedom.astype(np.int64), _family_chance([baseline]))
-    finest = np.full(len(variance), float(blocks.BLOCK_LIMIT))
-    without_memory = from_slices([replace(side, block_counts=finest) for side in sides])
-    is_known = (baseline.block_counts >= blocks.MINIMUM_BLOCKS) & (variance > 0)
-    return replace(uncertainty, in_health=(health, without_memory), is_known=is_known)
+    variance, _, freedom = moments[before.number]
+    after = sides[1 - before.number]
+    apart = (after.contributions**2).sum(axis=0)
+    error = np.sqrt(variance + np.maximum(variance * before.length_ratio, apart))
+    numbers = freedom.astype(int).tolist()
+    critical, reach = ([student_quantile(level, each) for each in numbers] for level in (1 - chance, CONFIDENCE))
+    return Before(error, np.array(critical), np.array(reach))
 
 
 def widened(uncertainty: Uncertainty, other: Uncertainty) -> Uncertainty:

@@ -8,11 +8,13 @@ from typing import ClassVar
 import polars as pl
 
 from tracekit.analysis.answer import UNITS_SCHEMA, BaseAnswer, question, registered
-from tracekit.analysis.culprits import charged, culprits, excess_by_operation, spread, with_operations
+from tracekit.analysis.bandwidth import BANDWIDTH_SCHEMA
 from tracekit.analysis.evidence import Evidence, evidence
+from tracekit.analysis.links import LINK_SCHEMA
 from tracekit.analysis.pipeline import with_heaviness
+from tracekit.analysis.scheduled import SCHEDULED_SCHEMA
 from tracekit.analysis.selection import Selection
-from tracekit.analysis.slow_ranks import slow_times
+from tracekit.analysis.step_costs import CULPRIT_SCHEMA, SPREAD_SCHEMA, StepCosts, costs_of
 from tracekit.schema import StragglersVerdict
 from tracekit.store import Database
 
@@ -30,51 +32,6 @@ told, slow itself or not, if ...
 TOLD_SHARE = 0.02
 """... the others lost this share of all time by it."""
 
-CULPRIT_SCHEMA = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "place": pl.String,
-    "rank": pl.Int64,
-    "pipeline_stage": pl.Int64,
-    "stage": pl.String,
-    "operation": pl.String,
-    "steps": pl.Int64,
-    "first_step": pl.Int64,
-    "last_step": pl.Int64,
-    "own_ns": pl.Int64,
-    "waited_ns": pl.Int64,
-    "lost_ns": pl.Int64,
-    "share": pl.Float64,
-}
-
-SPREAD_SCHEMA = {
-    "job_id": pl.String,
-    "stage": pl.String,
-    "operation": pl.String,
-    "ranks": pl.Int64,
-    "steps": pl.Int64,
-    "own_ns": pl.Int64,
-    "waited_ns": pl.Int64,
-    "lost_ns": pl.Int64,
-    "share": pl.Float64,
-}
-RANK_SCHEMA = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "step": pl.Int64,
-    "rank": pl.Int64,
-    "role": pl.String,
-    "host": pl.String,
-    "step_ns": pl.Int64,
-}
-HELD_UP_SCHEMA = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "step": pl.Int64,
-    "rank": pl.Int64,
-    "is_unexplained": pl.Boolean,
-    "waited_ns": pl.Int64,
-}
 PIPELINE_SCHEMA = {
     "job_id": pl.String,
     "pipeline_stage": pl.Int64,
@@ -109,18 +66,28 @@ class StragglersAnswer(BaseAnswer):
         share a row, with their first and last step. `own_ns` is the rank's own time above its reference, `waited_ns`
         the waiting of the others for it, `lost_ns` their sum. `operation`: the spans that most of the excess lies in.
         `place` is the host where all its ranks were slow, else the rank or pipeline stage.
+        `is_assumed`: that it was this rank is known by convention alone (rank 0 writes what all ranks save together).
         `rank` is null where all ranks were slow together and the spans do not tell who held them (`place` is null,
         too), and where all of a pipeline stage were, which `pipeline_stage` then names (`own_ns` is the sum over
         these ranks).
     spread: one row a stage that many ranks lost time in, now one and now another, without anybody who stands out:
         `ranks` and `steps` that lost, and the same sums.
+    scheduled: one row a rank and stage of work that only few ranks do, on a schedule (the save of rank 0), as far as it
+        took what it usually takes: `waited_ns` of the others for it. What it took longer is in `culprits`.
     pipeline: one row a pipeline stage of a job with enough steps that reports them: `rank_count`, `compute_ns` of a
         typical rank in a typical step, `typical_ns` of the typical stage, the job's `median_step_ns`, `waited_ns` of
         the others, and `is_heavy`: it computes `STEP_SHARE` of the median step longer than the typical one.
+    links: one row a group of ranks and run of steps whose collectives transfer slowly beside `peer_count` groups that
+        do the same, or without those beside what is usual: `ratio`, `transfer_ns` of a typical collective where it is
+        slow, `usual_ns`; `own_ns` is the exposed excess of its `ranks`, `waited_ns` the waiting of the others for them.
+        `candidates`: where the slow link may be; which of them the spans do not tell.
+    collectives: one row a kind of collective and size of group: bandwidth, and transfer exposed and hidden.
     jobs: one row a job, with its median step time and what was not looked at.
     slowdown: time of all steps over what they would take at the median step of their job; None without steps.
-    wall_ns: durations of all ranks in all steps that were looked at. waited_ns: waiting of all ranks in them;
-        `sum(culprits.waited_ns) + unnamed_wait_ns == waited_ns` always.
+    wall_ns: durations of all ranks in all steps that were looked at, and of what led into them beyond what all ranks
+        did alike. waited_ns: waiting of all ranks in them;
+        `sum(culprits.waited_ns) + unnamed_wait_ns == waited_ns` always. bubble_ns: the part of it that the schedule of
+        a pipeline makes ranks wait in nine of ten steps, whoever is slow.
     verdict, summary: the conclusion as a stable code and as a sentence. evidence: what the data can bear.
     job: the job that was asked about, None for all. waited_for: where no culprit is named, how long the others waited
         for each rank. other_jobs: where there are no steps of the job, the jobs that have some.
@@ -130,6 +97,9 @@ class StragglersAnswer(BaseAnswer):
     schema: ClassVar = {
         "culprits": CULPRIT_SCHEMA,
         "spread": SPREAD_SCHEMA,
+        "scheduled": SCHEDULED_SCHEMA,
+        "links": LINK_SCHEMA,
+        "collectives": BANDWIDTH_SCHEMA,
         "pipeline": PIPELINE_SCHEMA,
         "jobs": JOB_SCHEMA,
         "waited_for": WAITED_FOR_SCHEMA,
@@ -138,6 +108,9 @@ class StragglersAnswer(BaseAnswer):
 
     culprits: pl.DataFrame
     spread: pl.DataFrame
+    scheduled: pl.DataFrame
+    links: pl.DataFrame
+    collectives: pl.DataFrame
     pipeline: pl.DataFrame
     jobs: pl.DataFrame
     slowdown: float | None
@@ -150,6 +123,7 @@ class StragglersAnswer(BaseAnswer):
     job: str | None
     waited_for: pl.DataFrame
     other_jobs: list[str]
+    bubble_ns: int = 0
 
 
 @question("stragglers")
@@ -166,25 +140,29 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     jobs = database.query("stragglers/jobs", job=job)
     pipeline = database.query("stragglers/pipeline_stages", job=job)
     enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
-    named, spread_out = _costs(database, job, enough)
+    costs = costs_of(database, job, enough)
     pipeline = with_heaviness(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
-    wall_ns, waited_ns = int(jobs["wall_ns"].sum()), int(jobs["waited_ns"].sum())
+    waited_ns = int(jobs["waited_ns"].sum())
     judged = _evidence(database, job)
     is_refused = judged.verdict == "refused"
     return StragglersAnswer(
-        culprits=named,
-        spread=spread_out,
+        culprits=costs.culprits,
+        spread=costs.spread,
+        scheduled=costs.scheduled,
+        links=costs.links,
+        collectives=costs.collectives,
         pipeline=pipeline,
         jobs=jobs,
         slowdown=_slowdown(jobs),
-        wall_ns=wall_ns,
+        wall_ns=int(jobs["wall_ns"].sum()),
         waited_ns=waited_ns,
-        unnamed_wait_ns=waited_ns - int(named["waited_ns"].sum()),
-        verdict="refused" if is_refused else _verdict(jobs, enough, named, spread_out, pipeline),
+        unnamed_wait_ns=waited_ns - int(costs.culprits["waited_ns"].sum()),
+        bubble_ns=costs.bubble_ns,
+        verdict="refused" if is_refused else _verdict(jobs, enough, costs, pipeline),
         evidence=judged,
         units=database.query("stragglers/units", job=job).with_columns(cohort=pl.lit("selection")).cast(UNITS_SCHEMA),
         job=job,
-        waited_for=_waited_for(database, job, is_named=bool(len(named))),
+        waited_for=_waited_for(database, job, is_named=bool(len(costs.culprits))),
         other_jobs=[] if len(jobs) else database.query("stragglers/jobs", job=None)["job_id"].to_list(),
     )
 
@@ -196,27 +174,12 @@ def _evidence(database: Database, job: str | None) -> Evidence:
 
 
 def _waited_for(database: Database, job: str | None, *, is_named: bool) -> pl.DataFrame:
-    """How long the others waited for each rank (WAITED_FOR_SCHEMA); empty where culprits are named."""
+    """How long the others waited for each rank (WAITED_FOR_SCHEMA), longest first; none where culprits are named."""
     if is_named:
         return pl.DataFrame(schema=WAITED_FOR_SCHEMA)
-    return database.query("stragglers/waited_for", job=job).cast(WAITED_FOR_SCHEMA)
-
-
-def _costs(database: Database, job: str | None, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Who is named (CULPRIT_SCHEMA) and what is spread over many ranks (SPREAD_SCHEMA)."""
-    own = database.query("stragglers/own_times", job=job).join(jobs, on="job_id", how="semi")
-    key = ["job_id", "attempt", "step", "rank", "role", "stage"]
-    slow = slow_times(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()))
-    ranks = database.query("stragglers/ranks", job=job).cast(pl.Schema(RANK_SCHEMA))
-    cost = charged(slow, ranks, database.query("stragglers/held_up", job=job).cast(pl.Schema(HELD_UP_SCHEMA)))
-    named = culprits(cost, jobs)
-    spread_out = spread(cost, named, jobs)
-    excess = excess_by_operation(own, slow)
-    typed = [
-        with_operations(frame, excess).select(pl.col(name).cast(kind) for name, kind in schema.items())
-        for frame, schema in ((named, CULPRIT_SCHEMA), (spread_out, SPREAD_SCHEMA))
-    ]
-    return typed[0], typed[1]
+    held_up = database.query("stragglers/held_up", job=job)
+    summed = held_up.group_by("job_id", "rank").agg(pl.col("waited_ns").sum()).cast(WAITED_FOR_SCHEMA)
+    return summed.sort("waited_ns", "job_id", "rank", descending=[True, False, False])
 
 
 def _slowdown(jobs: pl.DataFrame) -> float | None:
@@ -227,15 +190,15 @@ def _slowdown(jobs: pl.DataFrame) -> float | None:
     return taken_ns / int((looked_at["median_step_ns"] * looked_at["step_count"]).sum())
 
 
-def _verdict(
-    jobs: pl.DataFrame, enough: pl.DataFrame, named: pl.DataFrame, spread_out: pl.DataFrame, pipeline: pl.DataFrame
-) -> StragglersVerdict:
+def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, costs: StepCosts, pipeline: pl.DataFrame) -> StragglersVerdict:
     if not len(jobs):
         return "no_steps"
     if not len(enough):
         return "too_few_steps"
-    if len(named):
+    if len(costs.culprits):
         return "stragglers"
-    if len(spread_out):
+    if len(costs.links):
+        return "slow_links"
+    if len(costs.spread):
         return "spread"
     return "uneven_pipeline" if pipeline["is_heavy"].any() else "no_stragglers"

@@ -14,6 +14,7 @@ from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.change import Change, found_change
 from tracekit.analysis.cohorts import Cohort
 from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comparison, Layout
+from tracekit.analysis.counters import counter_frame
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.judgement import Judgement, judge, judge_like
@@ -199,6 +200,7 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         baseline_threshold_ns=_threshold(comparison.reference),
         clock_resolution_ns=resolution_ns,
         left_out=selection.left_out,
+        not_served=selection.rows("tail/not_served", threshold_ns=_threshold(comparison.tail)),
         evidence=evidence(selection),
         units=comparison.units,
         **(_NOTHING if judgement is None else _split(comparison, judgement, resolution_ns=resolution_ns)),
@@ -232,6 +234,7 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "levels": split.level_frame(comparison),
         "whose": whose,
         "differences": differences,
+        "counters": counter_frame(comparison),
         "attributes_set_aside": set_aside,
         "exemplars": comparison.rows("tail/exemplars", limit=EXEMPLAR_LIMIT),
     }
@@ -285,7 +288,9 @@ _NOTHING: dict[str, Any] = {
     "block_ns": [],
     "attributes_set_aside": [],
 } | {
-    name: pl.DataFrame(schema=columns) for name, columns in TailAnswer.schema.items() if name != "left_out"
+    name: pl.DataFrame(schema=columns)
+    for name, columns in TailAnswer.schema.items()
+    if name not in ("left_out", "not_served")
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from tracekit.analysis.answer import BaseAnswer, registered
+from tracekit.analysis.counters import COUNTER_SCHEMA
 from tracekit.analysis.differences import DIFFERENCE_SCHEMA
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.load import LOAD_SCHEMA
@@ -32,6 +33,7 @@ EXEMPLAR_SCHEMA = {
     "value_ns": pl.Int64,
     "self_ns": pl.Int64,
 }
+NOT_SERVED_SCHEMA = {"outcome": pl.String, "unit_count": pl.Int64, "as_long_count": pl.Int64}
 LEFT_OUT_SCHEMA = {"side": pl.UInt8, "reason": pl.String, "unit_count": pl.Int64}
 
 
@@ -66,9 +68,12 @@ class TailAnswer(BaseAnswer):
         stage than the others, beyond chance.
     differences: attribute values that are more frequent in the tail than in the baseline, beyond chance; of requests
         also the hosts that served them, by service (`host of SERVICE`).
+    counters: gauges of engines and gateways when units of the tail began, by stage and host (COUNTER_SCHEMA).
     attributes_set_aside: attributes with too many values, or nested ones, that were not compared.
     exemplars: the units of the tail with the most time in each stage.
     left_out: units that did not enter, by side and reason.
+    not_served: those of the selection that ended otherwise than was asked for, by `outcome`, and how many of them
+        (`as_long_count`) lasted at least as long as the slow ones.
     change_start_ns, change_end_ns: with baseline `auto`, the time whose units are compared with those before, None
         where the store did not change; change_lasts: whether it goes on to the end; change_series: where it is
         clearest; change_is_first: whether it began with the store, so that it is compared with what came after.
@@ -89,8 +94,10 @@ class TailAnswer(BaseAnswer):
         "levels": LEVEL_SCHEMA,
         "whose": WHOSE_SCHEMA,
         "differences": DIFFERENCE_SCHEMA,
+        "counters": COUNTER_SCHEMA,
         "exemplars": EXEMPLAR_SCHEMA,
         "left_out": LEFT_OUT_SCHEMA,
+        "not_served": NOT_SERVED_SCHEMA,
     }
 
     metric: str
@@ -128,9 +135,11 @@ class TailAnswer(BaseAnswer):
     levels: pl.DataFrame
     whose: pl.DataFrame
     differences: pl.DataFrame
+    counters: pl.DataFrame
     attributes_set_aside: list[str]
     exemplars: pl.DataFrame
     left_out: pl.DataFrame
+    not_served: pl.DataFrame
     evidence: Evidence
     units: pl.DataFrame
     shortage: str | None = None

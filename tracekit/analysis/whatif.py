@@ -11,9 +11,8 @@ from tracekit.analysis.answer import UNITS_SCHEMA, BaseAnswer, question, registe
 from tracekit.analysis.evidence import Evidence, evidence
 from tracekit.analysis.replay.change import Change
 from tracekit.analysis.replay.effects import RANK_SCHEMA
-from tracekit.analysis.replay.what_if import what_if
+from tracekit.analysis.replay.what_if import WhatIf, what_if
 from tracekit.analysis.selection import Selection
-from tracekit.schema import WhatIfVerdict
 from tracekit.store import Database
 
 LEFT_OUT_SCHEMA = {"step": pl.Int64, "reason": pl.String}
@@ -21,32 +20,17 @@ LEFT_OUT_SCHEMA = {"step": pl.Int64, "reason": pl.String}
 
 @registered("whatif", rows="by_rank", title="What would a change give back?")
 @dataclass(frozen=True)
-class WhatIfAnswer(BaseAnswer):
-    """What a change would give, by replay; see `tracekit.analysis.replay.what_if` for how.
+class WhatIfAnswer(WhatIf, BaseAnswer):
+    """What a change would give, by replay; its fields are those of `WhatIf`, and whose steps they are.
 
-    A counterfactual: it stands beside the ledger and is never added to it. Times are nanoseconds of a mean step.
+    A counterfactual: it stands beside the ledger and is never added to it.
 
-    change: as it was written. before: as observed. after: under the change, between `low` and `high`. saving: the share
-        of `before` that is saved. steps: how many were replayed; `left_out` says which were not, and why.
-    by_rank: what each of the slowest ranks would give alone: `rank`, `pipeline_stage`, `excess_ns`, `saving`.
     job: whose steps they are. other_jobs: where none was named, jobs that are not looked at.
     """
 
     schema: ClassVar = {"by_rank": RANK_SCHEMA, "left_out": LEFT_OUT_SCHEMA}
     not_in_json: ClassVar = BaseAnswer.not_in_json | {"other_jobs"}
 
-    change: str
-    metric: str
-    before: float
-    after: float
-    low: float
-    high: float
-    saving: float
-    steps: int
-    left_out: pl.DataFrame
-    by_rank: pl.DataFrame
-    assumptions: list[str]
-    verdict: WhatIfVerdict
     evidence: Evidence
     units: pl.DataFrame | None
     job: str | None
@@ -70,9 +54,7 @@ def whatif(database: Database, change: str, *, job: str | None = None) -> WhatIf
         return _nothing(parsed, judged, job)
     found = what_if(operations, parsed)
     return WhatIfAnswer(
-        **{name: getattr(found, name) for name in found.__dataclass_fields__ if name not in ("assumptions", "verdict")},
-        assumptions=list(found.assumptions),
-        verdict="refused" if judged.verdict == "refused" else found.verdict,
+        **{**vars(found), "verdict": "refused" if judged.verdict == "refused" else found.verdict},
         evidence=judged,
         units=database.query("stragglers/units", job=chosen or None)
         .with_columns(cohort=pl.lit("selection"))

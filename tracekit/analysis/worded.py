@@ -6,6 +6,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
+import polars as pl
+
+from tracekit.foreign import LONGEST_NAME, named, plain, plain_frame
+
 WORDING = "tracekit.wording"
 
 Words = TypeVar("Words", bound=Callable[[Any], str])
@@ -24,7 +28,9 @@ def words_for(kind: type) -> Callable[[Words], Words]:
 
 
 def in_words(value: object) -> str:
-    """A value in words. Raises `LookupError` for a class that nothing was registered for.
+    """A value in words, in which foreign names are text and bounded (`tracekit.foreign`).
+
+    Raises `LookupError` for a class that nothing was registered for.
 
     The room of words stands above this one, so it is found by its name, when the first word is asked for.
     """
@@ -33,9 +39,30 @@ def in_words(value: object) -> str:
     say = _WORDS.get(type(value))
     if say is None:
         raise LookupError(f"no words for {type(value).__name__}: register some in tracekit.wording")
-    return say(value)
+    return plain(say(_Said(value)), keep="\n")
 
 
 def has_words(kind: type) -> bool:
     """Whether values of a class can be put into words."""
     return kind in _WORDS
+
+
+class _Said:
+    """A value as sentences see it: the names in its texts and frames are made text, and cut where they are long."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._value, name)
+        if isinstance(found, pl.DataFrame):
+            return plain_frame(found, longest=LONGEST_NAME)
+        if isinstance(found, str):
+            return found if name in _OWN_TEXTS else named(found)
+        if name not in _OWN_TEXTS and isinstance(found, tuple) and any(isinstance(each, str) for each in found):
+            return tuple(named(each) if isinstance(each, str) else each for each in found)
+        return found
+
+
+# Sentences that are made of such values already.
+_OWN_TEXTS = {"summary", "message", "reasons"}

@@ -6,17 +6,22 @@ every page. Text and axes keep to the theme around them and read on light and on
 the largest fitting unit, tooltips say the exact nanoseconds.
 """
 
-from tracekit.charts.colours import ACCENT, stage_colour
+from tracekit.charts.colours import ACCENT, BUCKET_COLOURS, stage_colour
 from tracekit.charts.distribution import distribution
 from tracekit.charts.excess import excess_by_cause, excess_by_stage
+from tracekit.charts.metric_lines import metric_lines
 from tracekit.charts.over_time import stages_over_time
+from tracekit.charts.parts import parts_of_whole
 from tracekit.charts.timeline import timeline
 
 __all__ = [
     "ACCENT",
+    "BUCKET_COLOURS",
     "distribution",
     "excess_by_cause",
     "excess_by_stage",
+    "metric_lines",
+    "parts_of_whole",
     "stage_colour",
     "stages_over_time",
     "timeline",

@@ -25,6 +25,13 @@ NEUTRAL = "#8a8f98"
 GREY = "#a3a8b0"
 """Time that nobody explains."""
 
+BUCKET_COLOURS = {
+    "good": "#5fae8b", "late_ttft": "#f0a63c", "late_tpot": "#f5c67c", "late_e2e": "#d9822b", "failed": "#d6453d",
+    "timed_out": "#e07b74", "rejected": "#8f7ad6", "shed": "#b48be0", "aborted_before": "#93a4b8",
+    "aborted_after": "#6f8299", "invalid": "#d0d7df", "unknown": "#a3a8b0",
+}  # fmt: skip
+"""Of requests against an SLO: green for good, ambers for late, reds for failures, violets for refusals."""
+
 _STAGE_COLOURS: dict[str, str] = {
     ServingStage.CLIENT_NET: "#8fd3c5",
     ServingStage.GW_INGRESS: "#8f7ad6",

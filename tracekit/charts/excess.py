@@ -10,6 +10,7 @@ import polars as pl
 
 from tracekit.charts.colours import ACCENT, NEUTRAL, colour_scale
 from tracekit.charts.durations import axis_unit
+from tracekit.foreign import LONGEST_NAME, plain_frame
 from tracekit.schema import UNATTRIBUTED
 from tracekit.wording import duration_text, exact_text, share_text
 
@@ -33,6 +34,7 @@ def excess_by_stage(stages: pl.DataFrame, *, culprit: str | None = None) -> alt.
     the `culprit` has its figures in the accent colour. A click selects a stage (parameter `stage`).
     """
     is_culprit = pl.col("stage") == pl.lit(culprit or "")
+    stages = plain_frame(stages, longest=LONGEST_NAME)
     return _bar_chart(stages.with_columns(pl.col("stage").alias("bar"), is_culprit.alias("is_culprit")))
 
 
@@ -45,6 +47,7 @@ def excess_by_cause(causes: pl.DataFrame) -> alt.LayerChart:
     its figures in the accent colour; bars have the colour of the culprit's stage. No intervals: the
     split of the waiting is exact for these steps.
     """
+    causes = plain_frame(causes, longest=LONGEST_NAME)
     rank = pl.format("rank {}", "culprit_rank").fill_null("nobody")
     rows = causes.select(
         pl.concat_str(rank, pl.lit(" · "), "culprit_operation").alias("bar"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from tracekit.charts.clock import clock
 from tracekit.charts.colours import colour_scale
 from tracekit.charts.durations import axis_unit
-from tracekit.wording import exact_text
+from tracekit.wording import exact_text, moment_text
 
 _HEIGHT_PIXELS = 240
 
@@ -27,13 +28,13 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
         alt.Chart(_rows(stacked, unit_ns=unit_ns), height=_HEIGHT_PIXELS)
         .mark_rect(stroke=None)
         .encode(
-            x=alt.X("start_ms:T", title=None, axis=alt.Axis(grid=False, labelOverlap=True, tickCount=8)),
+            x=clock("start_ms"),
             x2="end_ms:T",
             y=alt.Y("bottom:Q", title=f"mean ({unit})", axis=alt.Axis(tickCount=4)),
             y2="top:Q",
             color=alt.Color("stage:N", scale=alt.Scale(domain=domain, range=colours), legend=legend),
             tooltip=[
-                alt.Tooltip("start_ms:T", title="from", format="%H:%M:%S"),
+                alt.Tooltip("begins:N", title="from"),
                 alt.Tooltip("stage:N"),
                 alt.Tooltip("exact:N", title="mean per unit"),
                 alt.Tooltip("unit_count:Q", title="units"),
@@ -59,6 +60,7 @@ def _rows(stacked: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
     return stacked.select(
         "stage",
         "unit_count",
+        pl.col("window_start_ns").cast(pl.Int64).map_elements(moment_text, return_dtype=pl.String).alias("begins"),
         (pl.col("window_start_ns") / 1_000_000).alias("start_ms"),
         (pl.col("window_end_ns") / 1_000_000).alias("end_ms"),
         (pl.col("bottom_ns") / unit_ns).alias("bottom"),

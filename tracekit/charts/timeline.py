@@ -7,6 +7,7 @@ import polars as pl
 
 from tracekit.charts.colours import ACCENT, NEUTRAL, colour_scale
 from tracekit.charts.durations import axis_unit
+from tracekit.foreign import LONGEST_NAME, plain_frame
 from tracekit.schema import StepStage
 from tracekit.wording import duration_text, exact_text
 
@@ -31,6 +32,7 @@ def timeline(bars: pl.DataFrame, segments: pl.DataFrame, *, highlighted: int | N
     and `note` (for the tooltip). `segments` has `row`, `start_ns`, `end_ns`, `stage` and `note`. A click
     selects a row (parameter `row`); the `highlighted` row is framed in the accent colour.
     """
+    bars, segments = (plain_frame(frame, longest=LONGEST_NAME) for frame in (bars, segments))
     longest_ns = max([*bars["end_ns"], *segments["end_ns"]], default=0)
     unit, unit_ns = axis_unit(longest_ns)
     places = bars.sort("row").select("row", "label", _place().alias("place"))

@@ -6,6 +6,7 @@ Data goes to standard output, everything else to standard error. Exit codes: 0 d
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -13,6 +14,7 @@ import click
 
 from tracekit.cli.deferred import DeferredCommand
 from tracekit.errors import TracekitError, UsageError
+from tracekit.foreign import terminal
 
 __all__ = ["COMMANDS", "commands", "main"]
 
@@ -34,6 +36,11 @@ COMMANDS = (
         "Where paid accelerator time went: the exact ledger of training jobs, by leaf, owner and cause.",
     ),
     DeferredCommand("ingest", "data", "Read OpenTelemetry files into the trace store."),
+    DeferredCommand(
+        "metrics",
+        "metrics",
+        "Counters, gauges and histograms over time, under one set of names whoever sent them; without METRIC a list.",
+    ),
     DeferredCommand("prune", "serve", "Take old data out of a trace store and make its file smaller."),
     DeferredCommand(
         "quality",
@@ -88,14 +95,30 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the command line; errors that tracekit knows become one line on standard error."""
+    stdout = sys.stdout
+    for stream in (stdout, sys.stderr):
+        # A terminal that lacks a letter gets its number, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         commands(prog_name="tracekit")
     except TracekitError as error:
         if os.environ.get("TRACEKIT_DEBUG") == "1":
             raise
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {terminal(str(error))}", err=True)
         sys.exit(USAGE_EXIT_CODE if isinstance(error, UsageError) else 1)
+    except SystemExit:
+        # Where the reader of our output is gone click puts another stream in its place, and ends with 1.
+        if sys.stdout is stdout:
+            raise
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Write what is left; where the reader (`head`, a pager) is gone nothing is left to say, not even at the end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output (head, less) is gone: nothing is left to say.
-        sys.stdout = None
-        sys.exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
+from tracekit.cli.stores import opened
 from tracekit.schema import ANY_OUTCOME, METRICS, OUTCOMES, Metric
 
 CHECK_FAILED_EXIT_CODE = 3
@@ -55,7 +55,7 @@ def tail(
       tracekit tail --metric ttft --where "attributes['scenario'] = 'overload'" \\
                     --baseline "attributes['scenario'] = 'steady'"
     """
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         answer = store.tail(metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
     output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 
@@ -66,7 +66,7 @@ def tail(
 @output_options
 def stragglers(job: str | None, database: Path, output_format: str, output_path: Path | None) -> None:
     """Which rank made the others wait, in which stage and steps."""
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         answer = store.stragglers(job=job)
     output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 
@@ -77,7 +77,7 @@ def stragglers(job: str | None, database: Path, output_format: str, output_path:
 @output_options
 def quality(*, strict: bool, database: Path, output_format: str, output_path: Path | None) -> None:
     """What the data can bear: completeness, rejects, duplicates, skew, conflicts, and a verdict."""
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         answer = store.quality()
     output.write(report.answer_output(answer), output_format=output_format, path=output_path)
     if strict and answer.verdict != "good":
@@ -89,7 +89,7 @@ def quality(*, strict: bool, database: Path, output_format: str, output_path: Pa
 @output_options
 def report_command(database: Path, output_format: str, output_path: Path | None) -> None:
     """The whole picture: what is in the store, how good it is, and the headlines of every question."""
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         output.write(store.report(), output_format=output_format, path=output_path)
 
 

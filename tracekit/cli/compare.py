@@ -13,7 +13,9 @@ from tracekit import output, report
 from tracekit.analysis import CompareAnswer
 from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
+from tracekit.cli.stores import opened as opened_store
 from tracekit.errors import UsageError
+from tracekit.foreign import terminal
 
 CHECK_FAILED_EXIT_CODE = 3
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -52,7 +54,7 @@ def compare(
     if share is None:
         return
     for line in answer.regressions(share):
-        click.echo(f"Regression: {line}", err=True)
+        click.echo(f"Regression: {terminal(line)}", err=True)
     if answer.regressions(share):
         sys.exit(CHECK_FAILED_EXIT_CODE)
 
@@ -64,7 +66,7 @@ def _answer(before: str, after: str, database: Path, *, slo: str | None, where: 
         if all(stores):
             old, new = stores
         else:
-            held = opened.enter_context(Store.open(database, read_only=True))
+            held = opened.enter_context(opened_store(database, read_only=True))
             old, new = (store or held for store in stores)
         assert old is not None
         assert new is not None
@@ -80,7 +82,7 @@ def _opened(opened: ExitStack, side: str) -> Store | None:
     except OSError:
         # A condition may be longer than a name of a file can be.
         return None
-    return opened.enter_context(Store.open(path, read_only=True)) if is_store else None
+    return opened.enter_context(opened_store(path, read_only=True)) if is_store else None
 
 
 def _parsed_share(text: str) -> float:

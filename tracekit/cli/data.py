@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options
+from tracekit.cli.stores import opened
 from tracekit.errors import UsageError
 
 Progress = Callable[[int, int], None]
@@ -25,8 +25,10 @@ def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_pa
     """Read OpenTelemetry files into the trace store.
 
     PATH is a file, a directory, a glob pattern, or - for standard input. Formats are recognised from content:
-    OTLP/JSON lines and documents, OTLP protobuf, the Collector's file exporter in all its framings, each plain or
-    compressed with gzip or zstd. What cannot be stored is counted by reason; then the exit code is 1.
+    OTLP/JSON lines, documents and arrays, OTLP protobuf, the Collector's file exporter in all its framings, answers
+    of Jaeger and Tempo, JSON of Jaeger and Zipkin (v2), what console exporters print, PyTorch Flight Recorder dumps
+    and tables of operations; each but the last two also compressed with gzip or zstd. What cannot be stored is
+    counted by reason; then the exit code is 1.
 
     \b
     Examples:
@@ -34,7 +36,7 @@ def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_pa
       tracekit ingest captures/ 'more/*.pb' --db prod.duckdb
       zcat traces.jsonl.gz | tracekit ingest -
     """
-    with Store.open(database) as store, _progress_bar() as progress:
+    with opened(database) as store, _progress_bar() as progress:
         result = store.ingest(*paths, progress=progress)
     output.write(report.ingest_output(result), output_format=output_format, path=output_path)
     sys.exit(0 if result.is_complete else 1)
@@ -74,7 +76,7 @@ def query(
       echo "FROM units LIMIT 3" | tracekit query -
     """
     sql = _statement(statement, path)
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         output.write(store.sql(sql), output_format=output_format, path=output_path)
 
 

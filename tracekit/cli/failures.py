@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
+from tracekit.cli.stores import opened
 
 
 @click.command()
@@ -32,7 +32,7 @@ def failures(
       tracekit failures
       tracekit failures --job pretrain-1 --json
     """
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         answer = store.failures(job=job, price=price, where=where)
     output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 

@@ -8,9 +8,9 @@ import click
 
 from tracekit import output, report
 from tracekit.analysis import DEVICES, PRECISIONS, Mode
-from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options, where_option
 from tracekit.cli.slo_options import asked_slo, slo_options
+from tracekit.cli.stores import opened
 
 
 @click.command()
@@ -44,7 +44,7 @@ def goodput(
       tracekit goodput --job pretrain-1 --price 2.50
       tracekit goodput --flops-per-token 2.4e12 --device h100 --json
     """
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         answer = store.goodput(
             job=job, price=price, flops_per_token=flops_per_token, device=device, precision=precision,
             slo=asked_slo(slo, slo_path), where=where, mode=mode, objective=objective,

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from tracekit import output
-from tracekit.api import Store
 from tracekit.cli.options import database_option
+from tracekit.cli.stores import opened
 from tracekit.errors import StoreError
 from tracekit.queries import folder
 
@@ -35,7 +35,7 @@ def app(database: Path, port: int) -> None:
 @port_option
 def demo(*, serve: bool, database: Path, port: int) -> None:
     """Ingest the sample traces, print the report, open the app."""
-    with Store.open(database) as store:
+    with opened(database) as store:
         store.ingest(str(folder("sample_traces")))
         output.write(store.report(), output_format="table")
     click.echo(f"The trace store is {database}; ask it more with --db {database}.", err=True)

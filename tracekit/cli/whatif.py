@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from tracekit import output, report
-from tracekit.api import Store
 from tracekit.cli.options import database_option, output_options
+from tracekit.cli.stores import opened
 
 
 @click.command()
@@ -30,7 +30,7 @@ def whatif(
       tracekit whatif without=rank:21
       tracekit whatif without=stragglers --job llama-405b --json
     """
-    with Store.open(database, read_only=True) as store:
+    with opened(database, read_only=True) as store:
         answer = store.whatif(change, job=job)
     output.write(report.answer_output(answer), output_format=output_format, path=output_path)
 

@@ -3,17 +3,23 @@
 `tracekit.records.formats` says what a format has to do and how to add one. `FORMATS` names those that there are; they
 are asked before OTLP, whose plain protobuf has no sign of its own to be known by.
 
-`flight_recorder` reads dumps of PyTorch's Flight Recorder, `operation_tables` tables of the operations of training
-steps; the frames they read can be analysed without a store, too.
+`json_exports` reads JSON of Jaeger, Tempo, Zipkin and console exporters, `flight_recorder` dumps of PyTorch's Flight
+Recorder, `operation_tables` tables of the operations of training steps; the frames of the last two can be analysed
+without a store, too. `REFUSED` names formats that are known and not read; it is asked last.
 """
 
 from __future__ import annotations
 
 from tracekit.importers.dump_records import FlightRecorderDump
+from tracekit.importers.json_exports import JsonExport
 from tracekit.importers.operation_records import OperationTableFile
+from tracekit.importers.refused import RefusedFormat
 from tracekit.records import Format
 
-__all__ = ["FORMATS", "FlightRecorderDump", "OperationTableFile"]
+__all__ = ["FORMATS", "REFUSED", "FlightRecorderDump", "JsonExport", "OperationTableFile"]
 
-FORMATS: tuple[Format, ...] = (FlightRecorderDump(), OperationTableFile())
+FORMATS: tuple[Format, ...] = (FlightRecorderDump(), OperationTableFile(), JsonExport())
 """In the order in which they are asked."""
+
+REFUSED: Format = RefusedFormat()
+"""Behind all others: what is known and not read."""

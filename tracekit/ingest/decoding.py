@@ -91,7 +91,8 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
 
 def _batches(source: Source, window: otlp.Window) -> Iterator[Decoded]:
     gathered, piece = _Gathered(), None
-    for piece in recognised(window, (*importers.FORMATS, *otlp.FORMATS)).read(window, chunk_bytes=_CHUNK_BYTES):
+    format = recognised(window, (*importers.FORMATS, *otlp.FORMATS, importers.REFUSED))
+    for piece in format.read(window, chunk_bytes=_CHUNK_BYTES):
         gathered.add(piece)
         if gathered.is_large():
             yield gathered.decoded(source, piece.format, window.consumed_bytes)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tracekit.otlp.document import Document, Encoding
+from tracekit.otlp.document import Document, Encoding, Fault
 from tracekit.records import REJECTS, SCHEMAS, SIGNALS, Batch, Signal
 
 if TYPE_CHECKING:
     from tracekit.otlp.decoding import decode
-    from tracekit.otlp.framing import FORMATS, Chunk, Window, documents, open_window
+    from tracekit.otlp.framing import FORMATS, Chunk, Window, documents, first_keys, json_objects, open_window
 
 _LATER = {
     "decode": "tracekit.otlp.decoding",
@@ -23,6 +23,8 @@ _LATER = {
     "Chunk": "tracekit.otlp.framing",
     "Window": "tracekit.otlp.framing",
     "documents": "tracekit.otlp.framing",
+    "first_keys": "tracekit.otlp.framing",
+    "json_objects": "tracekit.otlp.framing",
     "open_window": "tracekit.otlp.framing",
 }
 
@@ -35,10 +37,13 @@ __all__ = [
     "Chunk",
     "Document",
     "Encoding",
+    "Fault",
     "Signal",
     "Window",
     "decode",
     "documents",
+    "first_keys",
+    "json_objects",
     "open_window",
 ]
 

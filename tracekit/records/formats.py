@@ -73,7 +73,9 @@ class Format(Protocol):
 
     @property
     def expects(self) -> str:
-        """What the format is, as part of a sentence that names all formats; formats that share it are told once."""
+        """What the format is, as part of a sentence that names all formats; formats that share it are told once, and
+        those without are not told.
+        """
 
     def recognise(self, source: Input) -> bool:
         """Whether the content is this format, from a few bytes (`peek`) that nothing else starts with.
@@ -105,7 +107,7 @@ def recognised(source: Input, among: Iterable[AnyFormat]) -> AnyFormat:
 
 
 def _what_was_seen(start: bytes, asked: Iterable[Format]) -> str:
-    expected = f"expected {', '.join(dict.fromkeys(each.expects for each in asked))}"
+    expected = f"expected {', '.join(dict.fromkeys(each.expects for each in asked if each.expects))}"
     keys = [key.decode(errors="replace") for key in _JSON_KEY.findall(start)[:3]]
     if start[:1] in (b"{", b"[") and keys:
         return f"JSON with the keys {', '.join(keys)}, but no OTLP in it; {expected}"

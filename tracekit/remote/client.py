@@ -56,7 +56,11 @@ class RemoteStore:
         return unpacked(json.loads(body))
 
     def _ask(self, path: str, request: dict[str, Any]) -> tuple[dict[str, str], bytes]:
-        return self._post(path, json.dumps(request).encode(), media_type="application/json")
+        try:
+            body = json.dumps(request, default=_scalar).encode()
+        except (TypeError, ValueError) as error:
+            raise QueryError(f"a value cannot be sent to the server that holds the store: {error}") from error
+        return self._post(path, body, media_type="application/json")
 
     def _post(self, path: str, content: bytes | Iterable[bytes], *, media_type: str) -> tuple[dict[str, str], bytes]:
         address = urlsplit(self.endpoint.url)
@@ -82,6 +86,13 @@ class RemoteStore:
         if response.status != http.client.OK:
             raise _error(response.status, body)
         return {name.lower(): value for name, value in response.getheaders()}, body
+
+
+def _scalar(value: object) -> object:
+    """Numbers of numpy as Python's; what has no form in JSON is refused."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no text, number, list or mapping")
 
 
 def _connection(address: SplitResult, certificate: str | None) -> http.client.HTTPConnection:

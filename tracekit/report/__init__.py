@@ -3,6 +3,7 @@
 from tracekit.report.answers import answer_output, answer_text, ingest_output, text_for
 from tracekit.report.compared import compare_output
 from tracekit.report.job_answers import failures_text, goodput_text
+from tracekit.report.metric_series import metrics_text
 from tracekit.report.picture import Section, add_section, report
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "failures_text",
     "goodput_text",
     "ingest_output",
+    "metrics_text",
     "report",
     "text_for",
 ]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from tracekit.analysis import Answer, QualityAnswer, StragglersAnswer, TailAnswer, kind_of
+from tracekit.foreign import plain
 from tracekit.ingest import IngestReport
 from tracekit.output import Output, table
 from tracekit.wording import culprit_text, duration_text, interval_text, share_text
@@ -172,16 +173,15 @@ def stragglers_text(answer: StragglersAnswer) -> str:
     return f"{answer.summary}\n\n{table(_culprit_table(answer.culprits))}"
 
 
+def culprit_cells(row: dict[str, Any]) -> dict[str, Any]:
+    """Who is named for what in which steps: the first cells of a row about a straggler."""
+    steps = f"{row['first_step']}–{row['last_step']} ({row['steps']})"
+    return {"who": culprit_text(row), "stage": row["stage"], "operation": row["operation"], "steps": steps}
+
+
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
     rows = [
-        {
-            "who": culprit_text(row),
-            "stage": row["stage"],
-            "operation": row["operation"],
-            "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",
-            "lost": duration_text(row["lost_ns"]),
-            "share": share_text(row["share"]),
-        }
+        culprit_cells(row) | {"lost": duration_text(row["lost_ns"]), "share": share_text(row["share"])}
         for row in culprits.iter_rows(named=True)
     ]
     return _right(pl.DataFrame(rows), "lost", "share")
@@ -203,15 +203,15 @@ def ingest_text(report: IngestReport) -> str:
     for file in report.files:
         counts = file.counts
         lines.append(
-            f"{file.path}: {counts.spans:,} spans, {counts.metric_points:,} metric points, {counts.logs:,} logs, "
-            f"{counts.duplicates:,} duplicates, {counts.rejected:,} rejected"
+            f"{plain(file.path)}: {counts.spans:,} spans, {counts.metric_points:,} metric points, "
+            f"{counts.logs:,} logs, {counts.duplicates:,} duplicates, {counts.rejected:,} rejected"
             + (f" ({file.format})" if file.format else "")
         )
-        lines += [f"  {'skipped' if file.is_skipped else 'error'}: {file.error}"] if file.error else []
+        lines += [f"  {'skipped' if file.is_skipped else 'error'}: {plain(file.error)}"] if file.error else []
         lines += [
             f"  {reject.kind}: {reject.record_count:,} × {reject.reason}"
             + (f" from byte {reject.first_offset}" if reject.first_offset is not None else "")
-            + (f": {reject.example}" if reject.example else "")
+            + (f": {plain(reject.example)}" if reject.example else "")
             for reject in counts.rejects
         ]
     lines.append(

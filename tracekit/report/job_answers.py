@@ -8,12 +8,12 @@ import polars as pl
 
 from tracekit.analysis import Answer, FailuresAnswer, GoodputAnswer, failures, goodput
 from tracekit.output import table
-from tracekit.report.answers import text_for
+from tracekit.report.answers import culprit_cells, text_for
 from tracekit.report.picture import Section, add_section
 from tracekit.report.requests import request_failures_rest, request_goodput_rest
 from tracekit.schema import UnitKind
 from tracekit.store import Database
-from tracekit.wording import culprit_text, duration_text, first_cause_text, hours_text, moment_text, share_text
+from tracekit.wording import duration_text, first_cause_text, hours_text, moment_text, share_text
 
 _SHOWN = 12
 
@@ -115,14 +115,7 @@ def _lost_table(lost: pl.DataFrame) -> pl.DataFrame:
 
 def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
     rows = [
-        {
-            "who": culprit_text(row),
-            "stage": row["stage"],
-            "operation": row["operation"],
-            "steps": f"{row['first_step']}–{row['last_step']} ({row['steps']})",
-            "accelerator-seconds": _seconds(row["lost_ns"]),
-        }
-        for row in culprits.iter_rows(named=True)
+        culprit_cells(row) | {"accelerator-seconds": _seconds(row["lost_ns"])} for row in culprits.iter_rows(named=True)
     ]
     return _right(pl.DataFrame(rows), "accelerator-seconds")
 

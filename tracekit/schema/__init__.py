@@ -8,9 +8,12 @@ spelled a second time and that every code in SQL exists.
 
 from tracekit.schema.cohorts import BODY, DEFAULT_QUANTILES, MINIMUM_UNITS
 from tracekit.schema.exchange import exchanged, exchanged_name, exchanged_type
-from tracekit.schema.metrics import METRICS, Metric, MetricDefinition
+from tracekit.schema.goodput import BUCKETS
+from tracekit.schema.metrics import METRIC_GROUPS, METRICS, Metric, MetricDefinition
 from tracekit.schema.outcomes import ANY_OUTCOME, OUTCOMES, Outcome
+from tracekit.schema.plausible import FUTURE_TOLERANCE_NS, LONGEST_REQUEST_NS, PAST_TOLERANCE_NS
 from tracekit.schema.stages import (
+    BETWEEN_STEPS,
     STAGES,
     UNATTRIBUTED,
     JobStage,
@@ -27,6 +30,7 @@ from tracekit.schema.verdicts import (
     FailuresVerdict,
     GoodputVerdict,
     HangVerdict,
+    MetricsVerdict,
     QualityVerdict,
     Severity,
     StragglersVerdict,
@@ -36,11 +40,17 @@ from tracekit.schema.verdicts import (
 
 __all__ = [
     "ANY_OUTCOME",
+    "BETWEEN_STEPS",
     "BODY",
+    "BUCKETS",
     "DEFAULT_QUANTILES",
+    "FUTURE_TOLERANCE_NS",
+    "LONGEST_REQUEST_NS",
     "METRICS",
+    "METRIC_GROUPS",
     "MINIMUM_UNITS",
     "OUTCOMES",
+    "PAST_TOLERANCE_NS",
     "STAGES",
     "UNATTRIBUTED",
     "EvidenceVerdict",
@@ -50,6 +60,7 @@ __all__ = [
     "JobStage",
     "Metric",
     "MetricDefinition",
+    "MetricsVerdict",
     "Outcome",
     "QualityVerdict",
     "ServingStage",

@@ -45,3 +45,6 @@ _DEFINITIONS = (
 
 METRICS: dict[Metric, MetricDefinition] = {definition.name: definition for definition in _DEFINITIONS}
 """Every metric by its name, in the order in which they are shown."""
+
+METRIC_GROUPS = ("service_name", "host_name", "model")
+"""What series of counters and gauges can be told apart by."""

@@ -11,6 +11,9 @@ from enum import StrEnum
 UNATTRIBUTED = "unattributed"
 """Time that no span or attribute explains; of any kind of unit."""
 
+BETWEEN_STEPS = "between steps"
+"""Operation of such time between two steps of a rank."""
+
 _UNSPLIT, _UNSPLIT_END = "unsplit(", ")"
 _EDGE = "edge:"
 

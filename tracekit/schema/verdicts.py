@@ -37,10 +37,11 @@ no_units: nothing to compare. refused: the data are too damaged to bear an answe
 """
 
 StragglersVerdict = Literal[
-    "stragglers", "spread", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"
+    "stragglers", "slow_links", "spread", "uneven_pipeline", "no_stragglers", "too_few_steps", "no_steps", "refused"
 ]
 """What a stragglers answer concludes: ranks or whole pipeline stages are named, or why none is.
 
+slow_links: nobody's work is slow, but the transfer of collectives in some groups of ranks.
 spread: many ranks lose time in the same stage now and then, and none stands out.
 """
 
@@ -55,6 +56,9 @@ GoodputVerdict = Literal["ledger", "no_jobs"]
 
 FailuresVerdict = Literal["failures", "no_failures"]
 """Whether anything failed."""
+
+MetricsVerdict = Literal["values", "no_values", "listed", "no_metrics"]
+"""Whether a metric has values, or which metrics there are."""
 
 QualityVerdict = Literal["good", "usable", "poor"]
 """What a store can bear: no warning, warnings, an error."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +29,6 @@ ANSWERS = (*questions(), "operations", "report")
 _ARROW_STREAM = "application/vnd.apache.arrow.stream"
 _DEFAULT_ROW_LIMIT = 10_000
 _DEFAULT_TIME_LIMIT_S = 30.0
-_QUERY_NAME = re.compile(r"[a-z_]+/[a-z0-9_]+")
 # A statement with its parameters; the largest that ships with tracekit has some kilobytes.
 _MAX_BODY_BYTES = 1 << 20
 _STATUS_OF: tuple[tuple[type[TracekitError], int], ...] = ((BusyError, 429), (StoreError, 503), (TracekitError, 400))
@@ -121,18 +119,10 @@ async def _sql(request: Request, governor: Governor, asked: dict[str, Any]) -> R
 
 async def _query(request: Request, governor: Governor, asked: dict[str, Any]) -> Response:
     (name,) = asked["arguments"] if _is_list_of_one(asked.get("arguments")) else (None,)
-    if not isinstance(name, str) or not _QUERY_NAME.fullmatch(name) or not _is_known(name):
+    if not isinstance(name, str) or not queries.is_known(name):
         raise UsageError(f"there is no query {str(name)[:200]!r}")
     parameters = _mapping(asked.get("options"), "options")
     return await _packed_answer(request, governor, asked, lambda store: store.query(name, **parameters))
-
-
-def _is_known(name: str) -> bool:
-    folder = name.split("/")[0]
-    try:
-        return name in queries.names(folder)
-    except OSError:
-        return False
 
 
 def _stored_answer(name: str) -> Answer:

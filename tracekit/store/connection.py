@@ -33,6 +33,7 @@ BOUNDED_SCHEMA = "memory.bounded"
 """Schema of functions within bounds, which questions to a served store search before DuckDB's own."""
 SERVED_CATALOG = "store"
 """Name that an attached store has among the databases of its connection."""
+_TEMPLATE = "schema_template"
 
 _FULL = (
     "No space left on device",
@@ -61,6 +62,41 @@ def connect(
         return duckdb.connect(target, read_only=read_only, config={**_SETTINGS, **tuning})
 
 
+def connect_new_in_memory(template: Path | None, *, tuning: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
+    """Connect as `connect` does to a new database in memory that holds what is in the file `template`.
+
+    A template that cannot be read leaves the database empty. Raises as `connect`.
+    """
+    with store_errors(None):
+        connection = duckdb.connect(":memory:", config={**_ajar(), **tuning})
+        try:
+            if template is not None:
+                _copy(connection, template)
+            _close_doors(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, template: Path) -> None:
+    try:
+        connection.execute(f"ATTACH {_literal(template)} AS {_TEMPLATE} (READ_ONLY)")
+        connection.execute(f"COPY FROM DATABASE {_TEMPLATE} TO memory")
+        connection.execute(f"DETACH {_TEMPLATE}")
+    except duckdb.Error:
+        return
+
+
+def _ajar() -> dict[str, str | bool | int | float | list[str]]:
+    return {name: value for name, value in _SETTINGS.items() if name not in _CLOSING}
+
+
+def _close_doors(connection: duckdb.DuckDBPyConnection) -> None:
+    for name in _CLOSING:
+        connection.execute(f"SET GLOBAL {name} = {_SETTINGS[name]}")
+
+
 def connect_served(path: Path, *, row_group_rows: int, tuning: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
     """Connect to the file at `path` for taking small batches for long, in row groups of `row_group_rows` rows.
 
@@ -69,14 +105,12 @@ def connect_served(path: Path, *, row_group_rows: int, tuning: Mapping[str, str]
     more processor time. The size is an option of ATTACH only, so every cursor has to `USE` `SERVED_CATALOG`.
     Raises as `connect`.
     """
-    before = {name: value for name, value in _SETTINGS.items() if name not in _CLOSING}
     with store_errors(path):
-        connection = duckdb.connect(":memory:", config={**before, **_SERVED_SETTINGS, **tuning})
+        connection = duckdb.connect(":memory:", config={**_ajar(), **_SERVED_SETTINGS, **tuning})
         try:
             connection.execute(f"ATTACH {_literal(path)} AS {SERVED_CATALOG} (ROW_GROUP_SIZE {row_group_rows})")
             connection.execute(queries.text("store/bounded_functions"))
-            for name in _CLOSING:
-                connection.execute(f"SET GLOBAL {name} = {_SETTINGS[name]}")
+            _close_doors(connection)
         except BaseException:
             connection.close()
             raise

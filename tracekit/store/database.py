@@ -16,7 +16,7 @@ import polars as pl
 
 from tracekit import queries
 from tracekit.errors import QueryError, StoreError, UsageError
-from tracekit.store import schema
+from tracekit.store import schema, template
 from tracekit.store.connection import SERVED_CATALOG, connect, connect_served, store_errors
 from tracekit.store.dedup_cache import DedupCache
 from tracekit.store.frames import frame, unterminated
@@ -66,7 +66,11 @@ class Database:
         """
         location = Path(path) if path is not None else None
         _check_location(location, read_only=read_only, create=create)
-        connection = connect(location, read_only=read_only, tuning=tuning)
+        if location is None:
+            connection = template.new_in_memory(tuning)
+        else:
+            template.new_file(location)
+            connection = connect(location, read_only=read_only, tuning=tuning)
         return cls(connection, path=location, read_only=read_only)._prepared()
 
     @classmethod
@@ -80,6 +84,7 @@ class Database:
         """
         location = Path(path)
         _check_location(location, read_only=False, create=True)
+        template.new_file(location)
         connect_again = partial(connect_served, location, row_group_rows=row_group_rows, tuning=tuning)
         database = cls(connect_again(), path=location, read_only=False, catalog=SERVED_CATALOG)._prepared()
         database._connect_again = connect_again
@@ -122,11 +127,14 @@ class Database:
         with closing(self.cursor()) as cursor:
             try:
                 return frame(cursor.sql(unterminated(statement), params=parameters or None))
-            except duckdb.Error as error:
+            except (duckdb.Error, ValueError, TypeError, OverflowError, RuntimeError) as error:
+                # Values that cannot be bound raise Python's own errors.
                 raise QueryError(str(error), statement=statement) from error
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
-        """The rows of the statement in `queries/<name>.sql`; errors as `sql`."""
+        """The rows of the statement in `queries/<name>.sql`; errors as `sql`, `UsageError` where there is none."""
+        if not queries.is_known(name):
+            raise UsageError(f"there is no query {str(name)[:200]!r}")
         return self.sql(queries.text(name), **parameters)
 
     @contextmanager

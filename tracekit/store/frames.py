@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 import polars as pl
 
-# Types that polars cannot take over, with the type to show them in.
-_SHOWN_AS = {"VARIANT": "JSON", "INTERVAL": "VARCHAR", "UHUGEINT": "VARCHAR"}
+# Types that polars cannot take over, with the type to show them in; inside of others all become JSON.
+_SHOWN_AS = {
+    "VARIANT": "JSON", "INTERVAL": "VARCHAR", "BIGNUM": "VARCHAR", "BIT": "VARCHAR", "TIME WITH TIME ZONE": "VARCHAR",
+}  # fmt: skip
+_UNKNOWN_INSIDE = re.compile(rf"\b(?:{'|'.join(_SHOWN_AS)}|UNION)\b")
 
 
 def frame(relation: duckdb.DuckDBPyRelation | None) -> pl.DataFrame:
-    """The rows of a relation; VARIANT as JSON text, INTERVAL and UHUGEINT as text. No relation, no rows."""
+    """The rows of a relation; VARIANT as JSON text, INTERVAL as text. No relation, no rows."""
     return pl.DataFrame() if relation is None else portable(relation).pl()
 
 
@@ -30,13 +35,32 @@ def unterminated(statement: str) -> str:
 
 
 def portable(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The relation with every column in a type that polars knows."""
-    replaced = [
-        f"{_identifier(name)}::{_SHOWN_AS[str(kind)]} AS {_identifier(name)}"
-        for name, kind in zip(relation.columns, relation.types, strict=True)
-        if str(kind) in _SHOWN_AS
+    """The relation with every column in a type that polars knows, and under a name of its own."""
+    names = _distinct(relation.columns)
+    kinds = [_shown_as(str(kind)) for kind in relation.types]
+    if names == relation.columns and not any(kinds):
+        return relation
+    columns = [
+        f"#{place}{f'::{kind}' if kind else ''} AS {_identifier(name)}"
+        for place, (name, kind) in enumerate(zip(names, kinds, strict=True), 1)
     ]
-    return relation.project(f"* REPLACE ({', '.join(replaced)})") if replaced else relation
+    return relation.project(", ".join(columns))
+
+
+def _shown_as(kind: str) -> str | None:
+    return _SHOWN_AS.get(kind) or ("JSON" if _UNKNOWN_INSIDE.search(kind) else None)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, those that came before with a number behind: a join of two tables has many twice."""
+    taken, found = set(names), list[str]()
+    for name in names:
+        number, own = 0, name
+        while own in found or (number and own in taken):
+            number += 1
+            own = f"{name}_{number}"
+        found.append(own)
+    return found
 
 
 def _identifier(name: str) -> str:

@@ -31,9 +31,21 @@ class Stored:
     same: NDArray[np.bool_]
 
 
+SIDE = np.uint64(11400714819323198485)
+"""What sets the id of a server or consumer apart from that of its caller, where both have one id as in Zipkin."""
+
+_SERVING_KINDS = (2, 5)
+
+
+def sided_ids(spans: pa.Table) -> NDArray[np.uint64]:
+    """Span ids, those of servers and consumers with another number than those of the spans that call them."""
+    is_serving = np.isin(numbers(spans["kind"]), _SERVING_KINDS)
+    return numbers(spans["span_id"]).astype(np.uint64) ^ np.where(is_serving, SIDE, np.uint64(0))
+
+
 def span_keys(spans: pa.Table) -> NDArray[np.uint64]:
-    """Trace id and span id of each span as three words."""
-    return np.column_stack([as_words(one_array(spans["trace_id"]).storage), numbers(spans["span_id"])])
+    """Trace id and span id of each span, as `sided_ids` has it, as three words."""
+    return np.column_stack([as_words(one_array(spans["trace_id"]).storage), sided_ids(spans)])
 
 
 def stored(

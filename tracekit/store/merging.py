@@ -15,6 +15,7 @@ from tracekit.kernels.hash_table import first_rows
 from tracekit.records import Batch, joined
 from tracekit.records.attribute_keys import attribute_keys
 from tracekit.store.columns import as_words, numbers, one_array, replaced
+from tracekit.store.known_spans import sided_ids
 
 
 class Run(NamedTuple):
@@ -153,7 +154,7 @@ def _following(parts: pa.Table, new_row: NDArray[np.int64]) -> pa.Table:
 
 def _first_to_arrive(spans: pa.Table, arrival: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each span the row of the one that came first among those with its id."""
-    first = first_rows(np.column_stack([as_words(spans["trace_id"]), numbers(spans["span_id"])]))
+    first = first_rows(np.column_stack([as_words(spans["trace_id"]), sided_ids(spans)]))
     if np.array_equal(first, np.arange(first.size)):
         return first
     earliest = np.full(first.size, first.size, np.int64)

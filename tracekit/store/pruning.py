@@ -23,8 +23,12 @@ _DOOMED = {
     "metric_summaries": "time_ns < $before_ns",
     "exemplars": "point_time_ns < $before_ns",
     "logs": "coalesce(time_ns, observed_time_ns) < $before_ns",
+    "request_ids": "trace_id IN (SELECT trace_id FROM doomed_spans) AND last_ns < $before_ns",
+    "joined_spans": "(trace_id, span_id) IN (FROM doomed_spans)",
     "unit_stages": "unit_id IN (FROM doomed_units)",
     "step_waits": "unit_id IN (FROM doomed_units)",
+    "step_lead_ins": "unit_id IN (FROM doomed_units)",
+    "step_collectives": "unit_id IN (FROM doomed_units)",
     "units": "unit_id IN (FROM doomed_units)",
     "ingest_rejects": "ingest_id IN (SELECT ingest_id FROM base.ingests WHERE received_ns < $before_ns)",
     # The newest stays: the next one must not get its number.
@@ -35,6 +39,7 @@ _POINTS = ("metric_points", "metric_histograms", "metric_summaries")
 _FILL_SHARE = 0.8
 _SIZE_ROUNDS = 4
 _COPY_SUFFIX = ".rewritten"
+_LOG_SUFFIX = ".wal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,14 @@ def rewrite(path: Path) -> None:
     Raises `StoreError` where the store cannot be read or the copy not be written.
     """
     copy = path.with_name(path.name + _COPY_SUFFIX)
-    copy.unlink(missing_ok=True)
+    # A run that was killed leaves its copy, and the log of that, which no other file may be opened with.
+    for left in (copy, copy.with_name(copy.name + _LOG_SUFFIX)):
+        left.unlink(missing_ok=True)
     Database.open(copy).close()
     with store_errors(path), closing(duckdb.connect(":memory:")) as connection:
         connection.execute(f"ATTACH '{_quoted(path)}' AS old")
+        # What stands in the log only must be in the file before another takes its place.
+        connection.execute("CHECKPOINT old")
         connection.execute(f"ATTACH '{_quoted(copy)}' AS new")
         connection.execute("DELETE FROM new.base.stages")
         connection.execute("DELETE FROM new.base.store_info")
@@ -103,7 +112,7 @@ def _quoted(path: Path) -> str:
 
 def stored_bytes(path: Path) -> int:
     """Bytes on disk of the store at `path` and of its write-ahead log."""
-    parts = (path, path.with_name(path.name + ".wal"))
+    parts = (path, path.with_name(path.name + _LOG_SUFFIX))
     return sum(part.stat().st_size for part in parts if part.exists())
 
 

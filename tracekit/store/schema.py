@@ -12,30 +12,46 @@ import duckdb
 from tracekit import queries
 from tracekit.errors import StoreError, StoreVersionError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 5
 
 
 def create(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Lay down the schema in an empty database; the caller holds the transaction."""
-    cursor.execute(queries.text("schema/1_tables"))
-    _lay_down_views(cursor)
+    """Make a store of an empty database, or of one with the tables and no version; the caller holds the transaction."""
+    if not _tables(cursor):
+        lay_down(cursor)
     cursor.execute(
         "INSERT INTO base.store_info VALUES ($version, $created_ns, $created_by)",
         {"version": SCHEMA_VERSION, "created_ns": time.time_ns(), "created_by": _created_by()},
     )
 
 
+def lay_down(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables, views, stages and comments in an empty database: some 700 statements."""
+    cursor.execute(queries.text("schema/1_tables"))
+    _lay_down_views(cursor)
+
+
+def texts() -> str:
+    """The statements that `lay_down` runs, as one text: what a schema is known by."""
+    return "\n".join(queries.text(name) for name in (*queries.names("schema"), "store/inherited_comments"))
+
+
 def found_version(cursor: duckdb.DuckDBPyConnection, *, where: str) -> int | None:
-    """Schema version of a database, None when it is empty.
+    """Schema version of a database, None when it is empty, or has the tables and no version yet.
 
     Raises `StoreError` for a DuckDB file with tables that are not tracekit's.
     """
-    tables = {row[0] for row in cursor.execute(queries.text("store/tables")).fetchall()}
+    tables = _tables(cursor)
     if "base.store_info" in tables:
-        return int(cursor.execute("SELECT max(schema_version) FROM base.store_info").fetchall()[0][0])
+        [(version,)] = cursor.execute("SELECT max(schema_version) FROM base.store_info").fetchall()
+        return version
     if tables:
         raise StoreError(f"{where} is a DuckDB database but not a trace store; name another file")
     return None
+
+
+def _tables(cursor: duckdb.DuckDBPyConnection) -> set[str]:
+    return {name for (name,) in cursor.execute(queries.text("store/tables")).fetchall()}
 
 
 def check_version(found: int, *, where: str) -> None:
@@ -78,7 +94,7 @@ def _steps(folder: Path) -> dict[int, Path]:
 
 
 def _lay_down_views(cursor: duckdb.DuckDBPyConnection) -> None:
-    for part in ("2_views", "3_stages", "4_comments"):
+    for part in ("2_views", "3_stages", "5_metrics", "4_comments"):
         cursor.execute(queries.text(f"schema/{part}"))
     for target, comment in cursor.execute(queries.text("store/inherited_comments")).fetchall():
         cursor.execute(f"COMMENT ON {target} IS {_quoted(comment)}")

@@ -6,8 +6,10 @@ Analysis returns codes and numbers; importing this package teaches its answers t
 
 from tracekit.wording.checks import finding_text
 from tracekit.wording.compare import compare_summary
+from tracekit.wording.hangs import hang_summary
 from tracekit.wording.job_failures import failures_summary, first_cause_text, job_failures_summary
 from tracekit.wording.job_goodput import goodput_summary, hours_text, job_goodput_summary
+from tracekit.wording.metric_series import metrics_summary, quantity_text
 from tracekit.wording.metrics import METRIC_NAMES
 from tracekit.wording.numbers import (
     count_text,
@@ -40,14 +42,17 @@ __all__ = [
     "first_cause_text",
     "goodput_notes",
     "goodput_summary",
+    "hang_summary",
     "heavy_stages_text",
     "hours_text",
     "interval_text",
     "job_failures_summary",
     "job_goodput_summary",
+    "metrics_summary",
     "moment_text",
     "named_causes",
     "quality_summary",
+    "quantity_text",
     "request_failures_summary",
     "request_goodput_summary",
     "share_text",

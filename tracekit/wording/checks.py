@@ -15,7 +15,13 @@ MESSAGES = {
     "conflicting_units": "units report values that cannot be (impossible, or against each other), not used",
     "shifted_units": "units had a clock corrected",
     "extra_roots": "units have further root spans, whose time is not looked at",
+    "beginning_missing": "units hang below a span that did not arrive: what happened around them is not known",
+    "repeated_spans": "units have spans that were recorded more than once under other ids; each is counted once",
     "several_calls": "units call a model several times, so that they have no time to first token of their own",
+    "joined_units": "units came over several traces, which an id of the request or a link joins",
+    "ambiguous_joins": "units have parts from several traces of one kind beside each other: which of them the request "
+    "waited for is not known",
+    "shared_request_ids": "units name a request by an id that others have too; those are not joined",
     "asynchronous_units": "units have spans that nobody waited for; their time is not looked at",
     "unknown_outcomes": "units have no known outcome",
     "negative_durations": "spans end before they start",
@@ -25,6 +31,8 @@ MESSAGES = {
     "implausible_times": "spans start or end a day after their arrival, or decades before it",
     "implausible_units": "units have spans with times that cannot be (another clock, or longer than a day): no answer "
     "counts them",
+    "other_layer": "requests are seen from the {reason} only and may be the same as others: no answer counts both",
+    "unseen_callees": "calls {reason} have no span of the service that was called: it was not sent, or got lost",
     "spans_without_unit": "spans belong to no request and no training step",
     "missing_parents": "spans name a parent that did not arrive",
     "rootless_traces": "traces have no root span",

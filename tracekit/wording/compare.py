@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracekit.analysis import CompareAnswer, words_for
+from tracekit.wording.left_out import left_out_sentences
 from tracekit.wording.numbers import duration_text
 
 NOTABLE_LOAD = 1.25
@@ -17,6 +18,7 @@ _SHOWN = 3
 def compare_summary(answer: CompareAnswer) -> str:
     """What changed beyond chance, metric by metric, how requests ended, and whether more work arrived."""
     sentences = [_head(answer), *_metric_sentences(answer), *_outcome_sentences(answer), _load_sentence(answer)]
+    sentences += left_out_sentences(answer.left_out, answer.seen_from)
     return " ".join(sentence for sentence in sentences if sentence)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracekit.analysis import RequestFailures, words_for
+from tracekit.wording.left_out import left_out_sentences
 from tracekit.wording.numbers import duration_text
 
 
@@ -16,6 +17,7 @@ def request_failures_summary(answer: RequestFailures) -> str:
     if not answer.attempted:
         return "There are no requests to judge."
     sentences = [_failed_sentence(answer), *_incident_sentences(answer.incidents), _other_sentence(answer)]
+    sentences += left_out_sentences(answer.left_out, answer.seen_from)
     return " ".join(sentence for sentence in sentences if sentence)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracekit.analysis import INTRINSIC, TERMS, RequestGoodput, words_for
+from tracekit.wording.left_out import left_out_notes
 from tracekit.wording.numbers import duration_text
 
 _BUCKET_WORDS = {
@@ -23,8 +24,7 @@ def goodput_notes(answer: RequestGoodput) -> list[str]:
         if count
     ]
     notes += _unmeetable(answer)
-    if answer.not_model_calls:
-        notes.append(f"{answer.not_model_calls:,} requests that call no model were left out")
+    notes += left_out_notes(answer.left_out, answer.seen_from)
     if answer.unclassed:
         notes.append(f"{answer.unclassed:,} requests are in no class of the SLO and were left out")
     untold = int(answer.wasted.filter(pl.col("bucket") != "good")["untold_count"].sum())

@@ -10,6 +10,7 @@ from tracekit.analysis import CLEAR_SHARE, LOST_SHARE, MINIMUM_STEPS, TOLD_SHARE
 from tracekit.wording.numbers import duration_text, share_text
 
 _NAMED_CULPRITS = 3
+_LISTED = 8
 
 
 @words_for(StragglersAnswer)
@@ -17,7 +18,8 @@ def stragglers_summary(answer: StragglersAnswer) -> str:
     """What a stragglers answer concludes."""
     if answer.verdict == "refused":
         return _conclusion(answer)
-    return f"{_conclusion(answer)} {heavy_stages_text(answer.pipeline)}".rstrip()
+    parts = [_conclusion(answer), _scheduled(answer), heavy_stages_text(answer.pipeline), _bubble(answer)]
+    return " ".join(part for part in parts if part)
 
 
 def heavy_stages_text(stages: pl.DataFrame) -> str:
@@ -47,6 +49,8 @@ def _conclusion(answer: StragglersAnswer) -> str:
             return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
         case "no_steps":
             return _nothing(answer)
+        case "slow_links":
+            return f"{_links(answer)} No rank's own work stands out. {_spread(answer)}".rstrip()
         case "spread":
             return f"{_spread(answer)} No rank stands out."
         case "no_stragglers" | "uneven_pipeline":
@@ -60,7 +64,7 @@ def _conclusion(answer: StragglersAnswer) -> str:
     if len(jobs) > 1:
         scope = "of the job in the steps looked at"
     told = f"{named}{f'; and {rest} more' if rest > 0 else ''}. Shares are of all accelerator time {scope}."
-    return f"{told} {_spread(answer)}".rstrip()
+    return " ".join(part for part in (told, _links(answer), _spread(answer)) if part)
 
 
 def _spread(answer: StragglersAnswer) -> str:
@@ -76,10 +80,78 @@ def _spread_stage(row: dict[str, Any]) -> str:
     )
 
 
+def _scheduled(answer: StragglersAnswer) -> str:
+    """What a rank does on a schedule while the others wait; empty for nothing."""
+    return " ".join(_scheduled_stage(row) for row in answer.scheduled.head(_NAMED_CULPRITS).iter_rows(named=True))
+
+
+def _scheduled_stage(row: dict[str, Any]) -> str:
+    what = row["stage"] if row["operation"] is None else f"{row['stage']} ({row['operation']})"
+    times = "once" if row["steps"] == 1 else f"in {row['steps']:,} steps, as long as it usually does"
+    return (
+        f"Rank {row['rank']} does {what} {times}: {duration_text(row['own_ns'])}, for which the others waited "
+        f"{duration_text(row['waited_ns'])}, {share_text(row['share'])}."
+    )
+
+
 def _sentence(row: dict[str, Any]) -> str:
     what = row["stage"] if row["operation"] is None else f"{row['stage']} ({row['operation']})"
     lost = f"{duration_text(row['lost_ns'])} lost, {share_text(row['share'])}"
-    return f"{what} on {culprit_text(row)}, {steps_text(row)}: {lost}"
+    assumed = " (all ranks leave it together; that this one writes it is assumed)" if row.get("is_assumed") else ""
+    return f"{what} on {culprit_text(row)}, {steps_text(row)}: {lost}{assumed}"
+
+
+def link_text(row: dict[str, Any]) -> str:
+    """Which ranks a row of `links` means: `group dp-2, ranks 2, 6 and 10`."""
+    ranks = row["ranks"]
+    listed = (
+        f"ranks {_listed(ranks)}" if len(ranks) <= _LISTED else f"{len(ranks)} ranks from {ranks[0]} to {ranks[-1]}"
+    )
+    hosts = f" on {_listed(row['hosts'])}" if 0 < len(row["hosts"]) <= _LISTED else ""
+    group = f"group {row['collective_group']}, " if row["collective_group"] else ""
+    return f"{group}{listed}{hosts}"
+
+
+def _links(answer: StragglersAnswer) -> str:
+    """A sentence a slow group of collectives; empty for none."""
+    rows = answer.links.head(_NAMED_CULPRITS).to_dicts()
+    rest = len(answer.links) - len(rows)
+    return " ".join([*map(_link, rows), *([f"{rest} more groups are slow."] if rest > 0 else [])])
+
+
+def _link(row: dict[str, Any]) -> str:
+    peers = "its peer takes" if row["peer_count"] == 1 else f"its {row['peer_count']} peers take"
+    beside = peers if row["peer_count"] else "it usually takes"
+    return (
+        f"Transfer of {row['collective_name'] or 'collectives'} in {link_text(row)}: it takes "
+        f"{duration_text(row['transfer_ns'])} where {beside} {duration_text(row['usual_ns'])}, {steps_text(row)}: "
+        f"{duration_text(row['lost_ns'])} lost, {share_text(row['share'])}. {_place(row)}"
+    )
+
+
+def _place(row: dict[str, Any]) -> str:
+    """Where in a group of ranks the slow link may be."""
+    where = row["candidates"]
+    if where[0].startswith("host") or len(where) == 1:
+        return f"The slow link is at {where[0]}."
+    if len(where) == len(row["ranks"]):
+        return "Which of their links is slow, the spans do not tell."
+    return f"The slow link is at one of {_listed(where)}."
+
+
+def _listed(values: list[Any]) -> str:
+    texts = [str(value) for value in values]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _bubble(answer: StragglersAnswer) -> str:
+    """How much of the waiting in a pipeline is the schedule's own; empty for nothing."""
+    if not answer.bubble_ns:
+        return ""
+    return (
+        f"Of {duration_text(answer.waited_ns)} of waiting {share_text(answer.bubble_ns / answer.waited_ns)} is the "
+        f"pipeline's own bubble, there whoever is slow ({share_text(answer.bubble_ns / answer.wall_ns)} of all time)."
+    )
 
 
 def _unnamed(answer: StragglersAnswer) -> str:

@@ -27,10 +27,14 @@ from tracekit.analysis import (
     words_for,
 )
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
+from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, counted, difference_text, duration_text, moment_text
 
 _CLEAR_RANK_SHARE = 2 / 3
+_NEARLY_ALL = 0.9
+_UNEXPLAINED = ("no_excess", "mix_not_slowness", "no_units", "refused")
 _NAMED_STAGES = 3
+_WITH_COUNTERS = ("excess_explained", "excess_spread", "stage_slower", "load_or_slowness", "too_few_blocks")
 _SHOWN_SHARE = 0.01
 _METRICS = {
     "ttft": "to the first token",
@@ -49,11 +53,33 @@ def tail_summary(answer: TailAnswer) -> str:
     if verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     changed = _change_sentence(answer)
-    sentences = [changed, _finding(answer), _quantile_sentence(answer), _conclusion(answer, verdict)]
+    sentences = [
+        changed,
+        _finding(answer),
+        _quantile_sentence(answer),
+        _conclusion(answer, verdict),
+        _counter_sentence(answer),
+        _not_served_sentence(answer),
+    ]
     level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
     # A few units say less than the middle of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
     return " ".join(sentence for sentence in ordered if sentence)
+
+
+_MATTERS_SHARE = 0.01
+
+
+def _not_served_sentence(answer: TailAnswer) -> str:
+    """What leaving out the requests that were not served does to the answer."""
+    waited = int(answer.not_served["as_long_count"].sum())
+    if waited < max(1, _MATTERS_SHARE * answer.count) or answer.outcome == ANY_OUTCOME:
+        return ""
+    ended = ", ".join(f"{count:,} {outcome}" for outcome, count, _ in answer.not_served.iter_rows() if count)
+    return (
+        f"Left out because of how they ended: {ended}; {waited:,} of them lasted as long as the slow ones or longer, "
+        f"so more was slow than is told here (`--outcome {ANY_OUTCOME}` counts all)."
+    )
 
 
 def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:
@@ -81,6 +107,19 @@ def _words(stage: str, charged: pl.DataFrame) -> str:
         return stage
     rank = ranks["culprit_rank"][0]
     return stage if rank is None else f"{stage} on rank {rank}"
+
+
+def _counter_sentence(answer: TailAnswer) -> str:
+    """The counter that stood highest beside the stage with most of the excess; empty where none did."""
+    slower = answer.stages.filter(pl.col("excess_ns") > 0, pl.col("significant").fill_null(value=True))
+    if answer.verdict not in _WITH_COUNTERS or slower.is_empty():
+        return ""
+    beside = answer.counters.filter("is_higher", stage=slower.sort("excess_ns", descending=True)["stage"][0])
+    if beside.is_empty():
+        return ""
+    row = beside.row(0, named=True)
+    tail, rest = (quantity_text(row[name], row["unit"]) for name in ("tail_mean", "rest_mean"))
+    return f"When they began, {row['metric']} stood at {tail} on {row['host_name']}, for the others at {rest}."
 
 
 def _change_sentence(answer: TailAnswer) -> str:
@@ -128,7 +167,23 @@ def _finding(answer: TailAnswer) -> str:
 def _statement(answer: TailAnswer) -> str:
     takes = "takes" if answer.tail_count == 1 else "take"
     took = f"{takes} {duration_text(answer.tail_mean_ns)} {_METRICS[answer.metric]}".rstrip()
-    return f"{_compared(answer)} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}"
+    whose = whose_text(answer)
+    whose = f", {whose}," if whose else ""
+    return f"{_compared(answer)}{whose} {took}, {difference_text(answer.excess_ns)} than {_against(answer)}"
+
+
+def whose_text(answer: TailAnswer) -> str:
+    """Whose the slow steps are, where nearly all are one rank's or one host's and few others: `all of rank 2`."""
+    if answer.unit != UnitKind.STEP or answer.excess_ns <= 0 or answer.verdict in _UNEXPLAINED:
+        return ""
+    conditions = f"{answer.where or ''} {answer.baseline}"
+    for dimension, words in (("rank", "rank"), ("host_name", "host")):
+        for row in answer.differences.filter(dimension=dimension).head(1).iter_rows(named=True):
+            is_clear = row["tail_share"] >= _NEARLY_ALL and row["tail_share"] >= 1.5 * row["rest_share"]
+            if is_clear and dimension not in conditions:
+                share = "all" if row["tail_count"] == answer.tail_count else f"{row['tail_share']:.0%}"
+                return f"{share} of {words} {row['value']}"
+    return ""
 
 
 def _quantile_sentence(answer: TailAnswer) -> str:
@@ -221,6 +276,8 @@ def _whose_text(stage: str, answer: TailAnswer) -> str:
 
 def _who_sentence(answer: TailAnswer) -> str:
     """What most of the slow ones share and few others do, or what is far more frequent among them."""
+    if whose_text(answer):
+        return ""
     conditions = f"{answer.where or ''} {answer.baseline}"
     rest = "in the baseline" if answer.comparison == "selection" else "of the middle"
     for row in clear_differences(answer).iter_rows(named=True):

@@ -77,3 +77,65 @@ def test_an_attempt_that_gave_a_first_token_is_not_thrown_away(database: Databas
     store(database, [ROOT, replace(FAILED, events=(("gen_ai.first_token", 12),)), decoding, AGAIN])
     stages = {stage for _, stage, _ in times(database)}
     assert "retry" not in stages
+
+
+def _asking(span: Span, **attributes: object) -> Span:
+    named = {key.replace("__", "."): value for key, value in attributes.items()}
+    return replace(span, attributes={**span.attributes, **named})
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "second"),
+    [
+        ("url__full", "http://x/item/1", "http://x/item/2"),
+        ("http__url", "http://x/item/1", "http://x/item/2"),
+        ("url__path", "/item/1", "/item/2"),
+        ("server__address", "a.example", "b.example"),
+        ("server__port", 8001, 8002),
+        ("rpc__method", "Get", "Put"),
+        ("gen_ai__tool__name", "search", "fetch"),
+    ],
+)
+def test_a_loop_over_targets_is_no_retry(database: Database, key: str, first: object, second: object) -> None:
+    """The first fails and the others go on: each asked for something else."""
+    store(database, [ROOT, _asking(FAILED, **{key: first}), _asking(AGAIN, **{key: second})])
+    assert "retry" not in {stage for _, stage, _ in times(database)}
+
+
+def test_the_same_target_is_a_retry(database: Database) -> None:
+    """What only one of the two tells speaks for nothing."""
+    again = _asking(AGAIN, url__full="http://x/1", server__port=80)
+    store(database, [ROOT, _asking(FAILED, url__full="http://x/1"), again])
+    assert times(database)["e2e", "retry", "call"] == 20
+
+
+@pytest.mark.parametrize("key", ["http.request.resend_count", "http.resend_count"])
+def test_who_says_that_it_is_a_repetition_is_one(database: Database, key: str) -> None:
+    """Whatever its name, and however the first attempt ended."""
+    again = replace(AGAIN, name="call /v2", attributes={key: 1})
+    store(database, [ROOT, replace(FAILED, status=0), again])
+    found = times(database)
+    assert (found["e2e", "retry", "call"], found["e2e", "retry", "call/backoff"]) == (20, 10)
+    assert found["e2e", "shop:call /v2", "call /v2"] == 50
+
+
+def test_following_a_redirect_is_no_retry(database: Database) -> None:
+    """HTTP clients count it as another attempt, but the first one was not in vain."""
+    moved = replace(FAILED, status=0, attributes={"http.response.status_code": 302})
+    store(database, [ROOT, moved, replace(AGAIN, attributes={"http.request.resend_count": 1})])
+    assert "retry" not in {stage for _, stage, _ in times(database)}
+
+
+@pytest.mark.parametrize("told", [{"http.response.status_code": 503}, {"http.status_code": "429"}])
+def test_a_refusal_without_the_status_error_was_an_attempt(database: Database, told: dict[str, object]) -> None:
+    """Some clients leave the status of the span alone, and some write numbers as text."""
+    store(database, [ROOT, replace(FAILED, status=0, attributes=told), AGAIN])
+    assert times(database)["e2e", "retry", "call"] == 20
+
+
+@pytest.mark.parametrize("status", [200, 304, 404])
+def test_an_answer_that_another_call_follows_was_no_attempt(database: Database, status: int) -> None:
+    """Asking again after an answer is polling."""
+    answered = replace(FAILED, status=0, attributes={"http.response.status_code": status})
+    store(database, [ROOT, answered, AGAIN])
+    assert "retry" not in {stage for _, stage, _ in times(database)}

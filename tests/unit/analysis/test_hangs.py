@@ -68,7 +68,7 @@ def test_a_lost_dump_of_a_victim_accuses_nobody(size: tuple[int, int], data: st.
     lost = data.draw(st.integers(0, count - 1).filter(lambda each: each != rank))
     hang = explained(hung_job(mesh(tensor, parallel, steps=4), host_stops={rank: 5}).without(lost))
     assert culprits(hang) == {rank}
-    assert hang.alternatives.rows() == [([lost], "left no dump")]
+    assert hang.alternatives.rows() == [([lost], "no_dump")]
 
 
 @given(sizes, st.data())

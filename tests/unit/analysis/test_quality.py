@@ -36,7 +36,7 @@ def test_an_empty_store_is_good(database: Database) -> None:
     """Where nothing arrived, nothing is wrong, and every check is still listed."""
     answer = quality(database)
     assert (answer.verdict, answer.reasons) == ("good", [])
-    assert set(answer.checks["check"]) == CHECKS.keys() - {"rejected", "note", "job"}
+    assert set(answer.checks["check"]) == CHECKS.keys() - {"rejected", "note", "job", "other_layer", "unseen_callees"}
 
 
 def test_clean_units_are_good(store: Write) -> None:
@@ -146,4 +146,4 @@ def test_every_look_statement_runs(database: Database) -> None:
 def test_the_dictionary_is_json(database: Database) -> None:
     """Scripts rely on the verdict, its reasons and the checks."""
     answer = json.loads(json.dumps(quality(database).as_dict()))
-    assert {"verdict", "reasons", "summary", "checks"} == answer.keys()
+    assert {"verdict", "reasons", "summary", "checks", "coverage"} == answer.keys()

@@ -379,7 +379,7 @@ def test_documents_around_a_malformed_one_are_read(signal: str | None) -> None:
     found.trace_id, found.span_id = b"t" * 16, b"s" * 8
     good.resource_logs.add().scope_logs.add().log_records.add(severity_text="log", time_unix_nano=1)
     whole = data.SerializeToString()
-    payloads = [whole, b"\x00" + whole, whole, good.SerializeToString(), whole + b"\x0b", whole]
+    payloads = [whole, b"\x00" + whole, whole, good.SerializeToString(), whole + b"\x0c", whole]
     batch = decode([Document(each) for each in payloads], encoding="protobuf", signal=signal)
     assert batch.spans["document_row"].to_pylist() == [0, 2, 4, 5]
     assert batch.spans["resource_row"].to_pylist() == batch.spans["scope_row"].to_pylist() == [0, 1, 2, 3]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from google.protobuf import json_format
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
@@ -310,3 +310,49 @@ def test_message_of_the_official_json_mapping_is_no_otlp_json() -> None:
     """Base64 ids and enum names of plain protobuf JSON are rejected with the field named."""
     content = json_format.MessageToJson(TracesData.FromString(PB_FIRST)).encode()
     assert [reason for reason, _ in rejects(content)] == ["id_not_hex"]
+
+
+def without_scope(count: int) -> bytes:
+    """A message of one resource whose scope says nothing of itself, as many senders write it."""
+    data = TracesData()
+    scope = data.resource_spans.add().scope_spans.add()
+    for number in range(count):
+        span = scope.spans.add(name=f"a span with a name of some length {number}", start_time_unix_nano=1)
+        span.trace_id, span.span_id = b"t" * 16, (number + 1).to_bytes(8, "big")
+    return data.SerializeToString()
+
+
+SCOPELESS = without_scope(2_000)
+SCOPELESS_FRAMINGS = {
+    "message with length": with_lengths(SCOPELESS, PB_SECOND),
+    "bare message": SCOPELESS + PB_SECOND,
+    "gzip": gzip.compress(with_lengths(SCOPELESS, PB_SECOND)),
+    "zstd": zstd(SCOPELESS + PB_SECOND),
+}
+
+
+@pytest.mark.parametrize("content", SCOPELESS_FRAMINGS.values(), ids=SCOPELESS_FRAMINGS)
+def test_a_first_message_longer_than_what_is_looked_at_is_known(content: bytes) -> None:
+    """Nothing of it may be certain before its end: cut off is not malformed."""
+    assert len(SCOPELESS) > 2 * (1 << 16)
+    assert len(names(content)) == 2_001
+    assert rejects(content) == []
+
+
+@pytest.mark.parametrize("framed", [with_lengths(SCOPELESS), SCOPELESS], ids=["message with length", "bare message"])
+@pytest.mark.parametrize("kept", [600, 70_000, len(SCOPELESS) - 5])
+def test_a_first_message_that_is_cut_off_is_told_as_cut_off(framed: bytes, kept: int) -> None:
+    """Not as a file of some unknown format."""
+    assert [reason for reason, _ in rejects(framed[:kept])] == ["truncated"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(noise=st.binary(min_size=1, max_size=400), start=st.sampled_from([b"", b"\x0a", b"\x00\x00\x01\x00\x0a"]))
+def test_noise_is_no_otlp(noise: bytes, start: bytes) -> None:
+    """What is taken for OTLP has at least something of it."""
+    try:
+        found = decoded(start + noise)
+    except UnknownFormatError:
+        return
+    for chunk, batch in found:
+        assert batch.record_count or len(chunk.rejects) or batch.rejects.num_rows or batch.resources.num_rows

@@ -21,6 +21,10 @@ STORED = {
     "FROM base.units JOIN base.unit_stages USING (unit_id)",
     "waits": f"SELECT {NATURAL_KEY}, step_waits.* EXCLUDE (unit_id) "
     "FROM base.units JOIN base.step_waits USING (unit_id)",
+    "lead_ins": f"SELECT {NATURAL_KEY}, step_lead_ins.* EXCLUDE (unit_id) "
+    "FROM base.units JOIN base.step_lead_ins USING (unit_id)",
+    "collectives": f"SELECT {NATURAL_KEY}, step_collectives.* EXCLUDE (unit_id) "
+    "FROM base.units JOIN base.step_collectives USING (unit_id)",
 }
 
 GENAI = {"gen_ai.operation.name": "chat", "gen_ai.response.time_to_first_chunk": 2e-8}
@@ -144,7 +148,9 @@ def assert_sums_are_exact(database: Database) -> None:
     assert wrong.rows() == []
     assert database.sql("SELECT count(*) FROM unit_stages WHERE self_ns < 0 OR alternative_ns < 0").item() == 0
     unequal = database.sql("""
-        SELECT * FROM (SELECT unit_id, sum(wait_ns) AS ns FROM step_waits GROUP BY unit_id) AS split
+        SELECT * FROM (
+            SELECT unit_id, sum(wait_ns) AS ns FROM step_waits WHERE basis = 'collective' GROUP BY unit_id
+        ) AS split
         FULL JOIN (
             SELECT unit_id, sum(self_ns) AS ns
             FROM unit_stages
@@ -190,7 +196,7 @@ def test_steps_are_the_same_whatever_the_order_and_portions(spans: list[Span], d
     assert in_portions(portions, batch_traces=batch_traces) == in_portions([spans])
 
 
-def test_a_late_span_replaces_only_the_units_of_its_own_key() -> None:
+def test_a_late_span_replaces_the_units_of_its_own_key_and_of_the_step_after_it() -> None:
     """One request and one step of one rank: all other units keep their numbers."""
     requests = [Span(1, 0, 100, trace=trace) for trace in range(1, 5)]
     steps = [
@@ -215,9 +221,9 @@ def test_a_late_span_replaces_only_the_units_of_its_own_key() -> None:
             [Span(2, 10, 20, parent=1, trace=3), Span(8, 10, 20, trace=9, job="j", rank=0, attributes=late)],
         )
         update = update_units(database)
-        assert (update.requests, update.steps, update.replaced) == (1, 1, 2)
+        assert (update.requests, update.steps, update.replaced) == (1, 2, 3)
         kept = before & set(database.sql("SELECT unit_id FROM units").to_series())
-        assert len(kept) == 6
+        assert len(kept) == 5
         assert_sums_are_exact(database)
 
 

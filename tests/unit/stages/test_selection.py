@@ -21,6 +21,7 @@ def test_the_attributes_of_a_batch_are_all_that_mappings_read(database: Database
     """A mapping that reads a field which nobody declared would not run; one that nobody reads costs time."""
     read = [*queries.names("stages"), *(f"units/{name}" for name in _READ_FROM_BATCHES)]
     used = {key for name in read for key in re.findall(r"attributes\['([^']+)'\]", queries.text(name))}
+    used |= set(re.findall(r"^    '([^']+)',?$", queries.text("units/request_id_keys"), re.MULTILINE))
     declared = database.sql(queries.text("units/mapped_attributes"))["key"].to_list()
     assert declared == sorted(used)
 

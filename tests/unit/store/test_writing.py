@@ -105,7 +105,7 @@ def test_the_same_span_is_stored_once_within_a_batch_and_across(database: Databa
 
 
 @pytest.mark.parametrize(
-    "change", [{"start": 0 + 2}, {"end": 3}, {"name": "other"}, {"kind": 2}, {"status": {"code": 2}}]
+    "change", [{"start": 0 + 2}, {"end": 3}, {"name": "other"}, {"kind": 3}, {"status": {"code": 2}}]
 )
 def test_a_different_span_under_a_known_id_is_refused_with_its_ids(database: Database, change: dict[str, Any]) -> None:
     """The first span stays; the second is rejected, never merged, in one batch as in two."""
@@ -117,6 +117,18 @@ def test_a_different_span_under_a_known_id_is_refused_with_its_ids(database: Dat
     assert f"span {1:016x} of trace {1:032x}" in str(counts.rejects[0].example)
     stored = database.sql("SELECT start_ns, end_ns, name, kind, status_code FROM spans")
     assert stored.rows() == [(1, 9, "work", "UNSPECIFIED", "UNSET")]
+
+
+@pytest.mark.parametrize("kinds", [(3, 2), (2, 3), (4, 5), (5, 4)])
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_client_and_server_may_share_an_id(database: Database, kinds: tuple[int, int], is_one_batch: bool) -> None:
+    """As Zipkin has it: both are kept in either order, each of them once."""
+    pair = [span(1, 1, end=9 + at, kind=kind) for at, kind in enumerate(kinds)]
+    for part in [pair] if is_one_batch else [[one] for one in pair]:
+        assert write(database, traces(*part)).rejected == 0
+    counts = write(database, traces(*pair))
+    assert (counts.spans, counts.duplicates, counts.rejected) == (0, 2, 0)
+    assert database.sql("SELECT count(*) FROM spans").item() == 2
 
 
 def test_the_same_span_id_in_another_trace_is_another_span(database: Database) -> None:

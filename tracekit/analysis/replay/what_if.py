@@ -29,9 +29,9 @@ PIPELINE_KINDS = ("forward-compute", "backward-compute", "optimizer")
 class WhatIf:
     """What a change would give. Times are nanoseconds of a mean step: what it takes until the next one.
 
-    before: as observed. after: replayed under `change`. low, high: bounds of `after`: with the changed ranks at the
-        faster and slower quartile of their peers instead of the median, and everybody as prompt as its peers; widened
-        by `MODEL_ERROR` and `STEP_ERROR`.
+    change: as it was written. metric: what the times are of. before: as observed. after: replayed under `change`.
+    low, high: bounds of `after`: with the changed ranks at the faster and slower quartile of their peers instead of
+        the median, and everybody as prompt as its peers; widened by `MODEL_ERROR` and `STEP_ERROR`.
     saving: `(before - after) / before`. steps: how many were replayed. left_out: `step` and `reason`.
     by_rank: `rank`, `pipeline_stage`, `excess_ns` (own work above that of its peers, all steps) and `saving` without
         that rank alone, the worst first; the savings of several ranks do not add up.
@@ -48,7 +48,7 @@ class WhatIf:
     steps: int
     left_out: pl.DataFrame
     by_rank: pl.DataFrame
-    assumptions: tuple[str, ...]
+    assumptions: list[str]
     verdict: WhatIfVerdict
 
 
@@ -98,7 +98,7 @@ def _verdict(before: float, low: float, high: float, saving: float) -> WhatIfVer
     return "faster" if saving > 0 else "slower"
 
 
-def _assumptions(replay: Replay, change: Change, effect: Effect) -> tuple[str, ...]:
+def _assumptions(replay: Replay, change: Change, effect: Effect) -> list[str]:
     told = [
         "the order in which operations followed each other on a rank stays",
         "a collective still takes as long after its last member has arrived",
@@ -113,4 +113,4 @@ def _assumptions(replay: Replay, change: Change, effect: Effect) -> tuple[str, .
         told.append(f"{effect.peerless:,} operations have no peers: their own median over all steps stands for them")
     if len(replay.left_out):
         told.append(f"{len(replay.left_out):,} steps are left out: {replay.left_out['reason'][0]}")
-    return tuple(told)
+    return told

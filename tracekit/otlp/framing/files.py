@@ -12,7 +12,14 @@ import pyarrow as pa
 
 from tracekit.otlp.decoding import decode
 from tracekit.otlp.document import Document, Encoding, Fault, Part
-from tracekit.otlp.framing.json_documents import has_otlp_key, json_lines, json_values, looks_like_lines
+from tracekit.otlp.framing.json_documents import (
+    has_otlp_key,
+    is_json_array,
+    json_array,
+    json_lines,
+    json_values,
+    looks_like_lines,
+)  # fmt: skip
 from tracekit.otlp.framing.length_prefixed import is_length_prefixed, length_prefixed
 from tracekit.otlp.framing.protobuf_messages import is_protobuf, protobuf_messages
 from tracekit.otlp.framing.window import Window, open_window
@@ -108,7 +115,7 @@ def _is_json_lines(window: Window, chunk_bytes: int) -> bool:
 
 
 def _is_length_prefixed(window: Window, chunk_bytes: int) -> bool:
-    return is_length_prefixed(window.data, max_document_bytes=MAX_DOCUMENT_BYTES)
+    return is_length_prefixed(window, chunk_bytes, max_document_bytes=MAX_DOCUMENT_BYTES)
 
 
 def _is_empty(window: Window, chunk_bytes: int) -> bool:
@@ -122,6 +129,7 @@ def _nothing(window: Window, chunk_bytes: int, max_document_bytes: int) -> Itera
 FORMATS = (
     OtlpFormat("empty", _is_empty, _nothing),
     OtlpFormat("OTLP messages with length", _is_length_prefixed, length_prefixed),
+    OtlpFormat("OTLP/JSON array", is_json_array, json_array),
     OtlpFormat("OTLP/JSON lines", _is_json_lines, json_lines),
     OtlpFormat("OTLP/JSON", _is_json, json_values),
     OtlpFormat("OTLP protobuf", is_protobuf, protobuf_messages),

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from tracekit.kernels.unaligned import SPARE
 from tracekit.otlp.document import Document, Fault, Part
+from tracekit.otlp.framing.json_objects import json_objects
 from tracekit.otlp.framing.window import Window
 from tracekit.otlp.wire.json_tokens import TRUNCATED, value_end
 from tracekit.records import Reason
@@ -20,6 +22,8 @@ _BLANK_RUN = re.compile(rb"[\x00\xef\xbb\xbf \t\r\n]*")
 _OTLP_KEY = re.compile(rb'"resource_?(?:spans|metrics|logs)"\s*:', re.IGNORECASE)
 _OTLP_START = re.compile(rb'\s*\{\s*"resource_?(?:spans|metrics|logs)"\s*:', re.IGNORECASE)
 _NEW_LINE_START = re.compile(rb'\n(?=\{\s*"resource_?(?:spans|metrics|logs)"\s*:)', re.IGNORECASE)
+_ARRAY_START = re.compile(rb"[\x00\xef\xbb\xbf \t\r\n]*\[[ \t\r\n\[]*(?=\{)")
+_BEHIND_ELEMENT = re.compile(rb"\s*(?:[,\]]|\Z)")
 _OPEN = ord("{")
 
 
@@ -46,6 +50,30 @@ def looks_like_lines(window: Window, chunk_bytes: int) -> bool:
         return True
     end = _value_end(_padded(window.data[start:line_end]), 0, line_end - start)
     return end > 0 and not window.data[start + end : line_end].strip()
+
+
+def is_json_array(window: Window, chunk_bytes: int) -> bool:
+    """Whether the text is an array of documents: its first element is one, and a comma or the end stands behind it."""
+    match = _ARRAY_START.match(window.data)
+    if match is None or not has_otlp_key(window, chunk_bytes):
+        return False
+    window.extend(chunk_bytes)
+    end = _value_end(_padded(window.data), match.end(), len(window.data))
+    if end == TRUNCATED:
+        return _OTLP_START.match(window.data, match.end()) is not None
+    if end < 0 or _OTLP_KEY.search(window.data, match.end(), end) is None:
+        return False
+    return _BEHIND_ELEMENT.match(window.data, end) is not None
+
+
+def json_array(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:
+    """A document for each element of each array."""
+    for found in json_objects(window, max_document_bytes=max_document_bytes):
+        if isinstance(found, Document):
+            yield Part("json", [replace(found, is_frame=False)])
+        else:
+            is_text = found.reason is Reason.PARTIAL_FIRST_LINE
+            yield found._replace(reason=Reason.MALFORMED) if is_text else found
 
 
 def json_lines(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:

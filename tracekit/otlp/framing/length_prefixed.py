@@ -20,15 +20,20 @@ _JSON_START = b"{"
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 
 
-def is_length_prefixed(data: bytes, *, max_document_bytes: int) -> bool:
-    """Whether a stream that starts with `data` is made of lengths and messages."""
-    size = int.from_bytes(data[:_LENGTH_BYTES], "big")
-    message = data[_LENGTH_BYTES : _LENGTH_BYTES + size]
-    if not 0 < size <= max_document_bytes or not message:
+def is_length_prefixed(window: Window, chunk_bytes: int, *, max_document_bytes: int) -> bool:
+    """Whether a stream is made of lengths and messages. The first message is looked at as far as it goes, or
+    `chunk_bytes`.
+    """
+    size = int.from_bytes(window.data[:_LENGTH_BYTES], "big")
+    start = window.data[_LENGTH_BYTES : _LENGTH_BYTES + len(ZSTD_MAGIC)]
+    if not 0 < size <= max_document_bytes or not start:
         return False
-    if message.startswith((_JSON_START, ZSTD_MAGIC)):
+    if start.startswith((_JSON_START, ZSTD_MAGIC)):
         return True
-    return message.startswith(_PROTOBUF_START) and detect_signal(message) is not None
+    if not start.startswith(_PROTOBUF_START):
+        return False
+    window.extend(_LENGTH_BYTES + min(size, chunk_bytes))
+    return detect_signal(window.data[_LENGTH_BYTES : _LENGTH_BYTES + size]) is not None
 
 
 def length_prefixed(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:

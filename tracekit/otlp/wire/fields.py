@@ -38,6 +38,13 @@ _OWN_IDS = {"Span.trace_id", "Span.span_id"}
 _ROOTS = (TracesData, MetricsData, LogsData)
 _UNITS = {"Span", "Metric", "LogRecord"}
 _NEST = {"array_value", "kvlist_value"}
+# What OTLP/JSON called the same fields until 0.15 (2022). On the protobuf wire they never changed.
+_FORMER_NAME = {
+    "scopeSpans": "instrumentationLibrarySpans",
+    "scopeMetrics": "instrumentationLibraryMetrics",
+    "scopeLogs": "instrumentationLibraryLogs",
+    "scope": "instrumentationLibrary",
+}
 
 JSON_ROOT = 3
 """State of a JSON document, which may hold several signals. States 0, 1, 2 are the protobuf roots in
@@ -112,7 +119,9 @@ class _Builder:
                 continue  # no field of OTLP today; a later one of another type is read as unknown
             code = self.code(each, f"{path}.{each.name}")
             self.numbers[state][each.number] = code
-            self.json_names[state].append((each.json_name, code))
+            self.json_names[state] += [
+                (name, code) for name in (each.json_name, _FORMER_NAME.get(each.json_name)) if name
+            ]
 
     def code(self, entry: FieldDescriptor, name: str) -> int:
         """Enters one field and, for a message, everything below it."""

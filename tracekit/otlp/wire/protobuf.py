@@ -1,8 +1,8 @@
 """Protobuf documents to events.
 
-A walker goes through the bytes once, without recursion and without allocating. Unknown fields are skipped.
-A known field of the wrong wire type means that the bytes are something else (most often another signal): it
-is a fault.
+A walker goes through the bytes once, without recursion and without allocating. Unknown fields are skipped, and
+so is a known field of the wrong wire type, as protobuf does. Where a document has such fields it may be another signal:
+it is, if it reads as that without any.
 """
 
 from __future__ import annotations
@@ -42,19 +42,24 @@ _NOTHING = np.int64(0)
 _LARGEST_KEY = np.uint64(0xFFFFFFFF)
 _KEY_BYTES = 5
 _SIGNAL_COUNT = 3
+_GROUP, _GROUP_END = 3, 4
+_MAX_GROUPS = 100
+# More than any document has bytes: a whole reading is better than any that stops.
+_WHOLE = 1 << 40
 
 
 @outlined
 def walk_protobuf(
     plan: Plan, events: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray, bounds: np.ndarray,
-    signals: np.ndarray, faults: np.ndarray, positions: np.ndarray,
+    signals: np.ndarray, faults: np.ndarray, positions: np.ndarray, mistyped: np.ndarray,
 ) -> int:  # fmt: skip
     """Walks documents `bounds[i]:bounds[i + 1]`; gives the number of events.
 
     `rows` becomes the number of rows per record type and, behind them, the most events that there ever
     were: if it has no room for them, nothing of it is good. `signals[i]` is the signal's number, or -1
     to find it by trial; the one that was taken is written back. `faults[i]` becomes the reason why the
-    document could not be read to its end (0 if it could) and `positions[i]` the byte.
+    document could not be read to its end (0 if it could) and `positions[i]` the byte; `mistyped[i]` the number of
+    its known fields of the wrong wire type.
     """
     at, likely = np.int64(0), np.int64(0)
     for document in range(bounds.size - 1):
@@ -62,15 +67,24 @@ def walk_protobuf(
         is_trial = signals[document] < 0
         signal = likely if is_trial else signals[document]
         after, fault, position = _walk_document(plan, events, stack, rows, buffer, start, end, document, at, signal)
-        if is_trial and (fault != 0 or not _has_evidence(plan, events, at, after, signal)):
+        if is_trial and (fault != 0 or stack[0].element > 0 or not _has_evidence(plan, events, at, after, signal)):
             take_back(plan, events, rows, at, after)
             signal = _signal_by_trial(plan, events, stack, rows, buffer, start, end, document, at, likely)
             after, fault, position = _walk_document(plan, events, stack, rows, buffer, start, end, document, at, signal)
-        at, likely = after, signal
-        if fault == _MALFORMED and _is_other_signal(
-            plan, events, stack, rows, buffer, start, end, document, at, signal
-        ):
+        mistyped[document] = stack[0].element
+        first, at, likely = at, after, signal
+        is_other = False
+        if fault == _MALFORMED:
+            is_other = _is_other_signal(plan, events, stack, rows, buffer, start, end, document, at, signal)
+        elif fault == 0 and not is_trial and mistyped[document] > 0:
+            is_other = _is_sound_as_other(plan, events, stack, rows, buffer, start, end, document, at, signal)
+        if is_other:
             fault = _WRONG_SIGNAL
+        if is_other and mistyped[document] > 0:
+            # What was read of it are not even whole records of this signal.
+            take_back(plan, events, rows, first, at)
+            at, position = first + 1, start
+            close_record(events, first, at)
         signals[document], faults[document], positions[document] = signal, fault, position
     return at
 
@@ -88,22 +102,42 @@ def _is_other_signal(
 
 
 @outlined
+def _is_sound_as_other(
+    plan: Plan, events: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
+    start: int, end: int, document: int, at: int, signal: int,
+) -> bool:  # fmt: skip
+    """Whether another signal reads the whole document, with something in it and no field of the wrong type."""
+    for turn in range(1, _SIGNAL_COUNT):
+        other = (signal + turn) % _SIGNAL_COUNT
+        after, fault, _ = _walk_document(plan, events, stack, rows, buffer, start, end, document, at, other)
+        is_sound = fault == 0 and stack[0].element == 0 and _unit_count(plan, events, at, after) > 0
+        is_sound = is_sound and _has_evidence(plan, events, at, after, other)
+        take_back(plan, events, rows, at, after)
+        if is_sound:
+            return True
+    return False
+
+
+@outlined
 def _signal_by_trial(
     plan: Plan, events: np.ndarray, stack: np.ndarray, rows: np.ndarray, buffer: np.ndarray,
     start: int, end: int, document: int, at: int, likely: int,
 ) -> int:  # fmt: skip
-    """The signal that the document reads best as: `likely` if it fits, else the one that fits or gets
-    furthest.
+    """The signal that the document reads best as: `likely` if it fits, else the one that fits with the fewest
+    fields of the wrong type, or gets furthest.
     """
     best, best_score = likely, np.int64(-1)
     for turn in range(_SIGNAL_COUNT):
         signal = (likely + turn) % _SIGNAL_COUNT
         after, fault, position = _walk_document(plan, events, stack, rows, buffer, start, end, document, at, signal)
-        score = position - start if fault else (end - start) * (1 + _has_evidence(plan, events, at, after, signal))
+        whole = _WHOLE * (1 + _has_evidence(plan, events, at, after, signal))
+        if fault == _TRUNCATED and stack[0].element == 0:
+            position = end
+        score = position - start if fault else whole - stack[0].element
         take_back(plan, events, rows, at, after)
         if score > best_score:
             best, best_score = signal, score
-        if score == 2 * (end - start):
+        if score == 2 * _WHOLE:
             break
     return best
 
@@ -128,9 +162,8 @@ def _walk_document(
 ) -> tuple[int, int, int]:  # fmt: skip
     """Writes one document; gives the next place, the fault (0 for none) and its byte."""
     stack[0].state, stack[0].row, stack[0].record, stack[0].code = signal, document, at, DOCUMENT
-    stack[0].end, stack[0].is_cut, stack[0].nest = end, 0, 0
+    stack[0].end, stack[0].is_cut, stack[0].nest, stack[0].element = end, 0, 0, 0
     rows[0] = document + 1
-    first = at
     at = emit(events, at, np.int64(DOCUMENT), document, start, _NOTHING)
     depth, position, fault = np.int64(0), start, 0
     while fault == 0:
@@ -145,8 +178,6 @@ def _walk_document(
     before, at = at, cut_unfinished(plan, events, stack, rows, depth, at)
     if fault == _TRUNCATED:
         position = first_lost(events, at, before, position)
-    if fault == _WRONG_SIGNAL and _unit_count(plan, events, first, at) > 0:
-        fault = _MALFORMED
     return at, fault, position
 
 
@@ -180,14 +211,17 @@ def _walk_field(
     if position > 0 and number < np.uint64(plan.code_of.shape[1]):
         code = np.int64(plan.code_of[around.state, np.int64(number)])
     field = plan.fields[index(code)]
-    value, size, position = _wire_value(buffer, position, end, wire_type)
+    if wire_type == _GROUP:
+        value, size, position = 0, 0, _group_end(stack, buffer, position, end, np.int64(number), depth)
+    else:
+        value, size, position = _wire_value(buffer, position, end, wire_type)
     is_cut = position == -1 and end == stack[0].end
     if number == 0 or not is_key or (position < 0 and not (is_cut and field.child >= 0 and value > 0)):
         return at, depth, start, _TRUNCATED if is_cut else _MALFORMED
     if code == UNKNOWN:
         return at, depth, position, 0
     if wire_type != field.wire_type:
-        return _walk_packed(plan, events, stack, buffer, at, depth, start, code, value, size, position, wire_type)
+        return _walk_mistyped(plan, events, stack, buffer, at, depth, start, code, value, size, position, wire_type)
     if field.child < 0:
         at = emit(events, at, code, around.row, _typed(field.kind, value), size)
         return at, depth, position, 0
@@ -201,17 +235,45 @@ def _walk_field(
 
 
 @inlined
-def _walk_packed(
+def _walk_mistyped(
     plan: Plan, events: np.ndarray, stack: np.ndarray, buffer: np.ndarray, at: int, depth: int, start: int,
     code: int, value: int, size: int, position: int, wire_type: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """A field whose wire type is not the usual one: numbers packed into one slice, or bytes of something
-    else.
-    """
+    """A field whose wire type is not the usual one: numbers packed into one slice, or something to skip."""
     if wire_type != 2 or not plan.fields[code].repeated or plan.fields[code].wire_type == 2:
-        return at, depth, start, _WRONG_SIGNAL
+        stack[0].element += 1
+        return at, depth, position, 0
     at, fault = _unpack(plan, events, buffer, at, code, stack[depth].row, value, value + size)
     return at, depth, position if fault == 0 else start, fault
+
+
+@outlined
+def _group_end(stack: np.ndarray, buffer: np.ndarray, position: int, end: int, number: int, depth: int) -> int:
+    """The byte behind a group of field `number`, which OTLP never uses; -1 if it is cut off, -2 if it is none.
+
+    The numbers of the groups that are open stand in the stack's free places.
+    """
+    open_count = 1
+    stack[depth + 1].code = number
+    while open_count > 0:
+        key, behind = _varint(buffer, position, end)
+        if behind < 0 or behind - position > _KEY_BYTES or key > _LARGEST_KEY or key < np.uint64(8):
+            return min(behind, -1) if behind < 0 else -2
+        number, wire_type, position = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7)), behind
+        if wire_type == _GROUP:
+            open_count += 1
+            if open_count > _MAX_GROUPS or depth + open_count >= stack.size:
+                return -2
+            stack[depth + open_count].code = number
+        elif wire_type == _GROUP_END:
+            if stack[depth + open_count].code != number:
+                return -2
+            open_count -= 1
+        else:
+            _, _, position = _wire_value(buffer, position, end, wire_type)
+            if position < 0:
+                return position
+    return position
 
 
 @inlined

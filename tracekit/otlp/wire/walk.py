@@ -36,6 +36,10 @@ class Walk:
     """`[document]`: reason why it could not be read to its end, 0 if it could."""
     positions: np.ndarray
     """`[document]`: byte of that fault."""
+    mistyped: np.ndarray
+    """`[document]`: known fields of the wrong wire type, which were skipped."""
+    most_events: int
+    """The most events there ever were: what a fault left unfinished was taken back."""
 
 
 def walk(payloads: Sequence[bytes | memoryview], *, encoding: Encoding, signal: Signal | None) -> Walk:
@@ -74,6 +78,8 @@ def _walk_once(
     document_count = len(bounds) - 1
     signals = np.full(document_count, -1 if signal is None else SIGNALS.index(signal), np.int64)
     faults, positions = np.zeros(document_count, np.int64), np.zeros(document_count, np.int64)
-    walker = walk_json if encoding == "json" else walk_protobuf
-    count = walker(PLAN, events, new_stack(), rows, buffer, bounds, signals, faults, positions)
-    return Walk(buffer, bounds, events, count, rows[:-1], signals, faults, positions), int(rows[-1])
+    mistyped = np.zeros(document_count, np.int64)
+    common = (PLAN, events, new_stack(), rows, buffer, bounds, signals, faults, positions)
+    count = walk_json(*common) if encoding == "json" else walk_protobuf(*common, mistyped)
+    needed = int(rows[-1])
+    return Walk(buffer, bounds, events, count, rows[:-1], signals, faults, positions, mistyped, needed), needed

@@ -32,6 +32,14 @@ STEP_EXPORTERS = ("tracekit", "unlabelled")
 """The mappings of training steps."""
 
 
+def needed(cursor: duckdb.DuckDBPyConnection, exporters: tuple[str, ...], keys: frozenset[str]) -> list[str]:
+    """The exporters that may have sent spans of the batch: planning a long statement takes its time, too."""
+    asked = cursor.execute(queries.text("units/batch_exporters"), {"keys": sorted(keys)})
+    columns = [column[0] for column in asked.description]
+    may_have_sent = dict(zip(columns, asked.fetchall()[0], strict=True))
+    return [exporter for exporter in exporters if may_have_sent.get(exporter, True)]
+
+
 def map_spans(
     cursor: duckdb.DuckDBPyConnection, *, keys: frozenset[str], exporters: tuple[str, ...] = EXPORTERS
 ) -> tuple[pa.Table, ...]:
@@ -41,13 +49,5 @@ def map_spans(
     The columns of each table are those that the file of the mapping describes.
     """
     return tuple(
-        cursor.sql(queries.text(f"stages/{exporter}")).to_arrow_table() for exporter in _needed(cursor, exporters, keys)
+        cursor.sql(queries.text(f"stages/{exporter}")).to_arrow_table() for exporter in needed(cursor, exporters, keys)
     )
-
-
-def _needed(cursor: duckdb.DuckDBPyConnection, exporters: tuple[str, ...], keys: frozenset[str]) -> list[str]:
-    """The exporters that may have sent spans of the batch: planning a long statement takes its time, too."""
-    asked = cursor.execute(queries.text("units/batch_exporters"), {"keys": sorted(keys)})
-    columns = [column[0] for column in asked.description]
-    may_have_sent = dict(zip(columns, asked.fetchall()[0], strict=True))
-    return [exporter for exporter in exporters if may_have_sent.get(exporter, True)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-_INSTANCE = ["step_no", "collective_group", "collective_name", "collective_seq", "nth"]
+INSTANCE = ["step_no", "collective_group", "collective_name", "collective_seq", "nth"]
+"""What tells one collective from the others."""
 
 
 def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
@@ -16,40 +17,43 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
     one repeats, they are matched by their order on each rank.
 
     Returns a row a collective span: `row`; `arrival_ns`, the latest start of its parts; `culprit_rank`, who
-    started then (the smallest rank of several); `is_separable`, whether waiting and transfer can be told apart: a
+    started then (the smallest rank of several); `part_count`; `earliest_end_ns`, when the first of its ranks left;
+    `is_separable`, whether waiting and transfer can be told apart: a
     rank that may belong to the group but has no part could have arrived later still; `is_contradicted`,
     whether a rank left before the last one arrived, which a synchronising collective cannot.
     """
-    parts = _parts(rows.filter("is_collective"))
+    parts = parts_of(rows.filter("is_collective"))
     last = (
         parts.sort("start_ns", "rank", descending=[True, False])
-        .group_by(_INSTANCE)
+        .group_by(INSTANCE)
         .agg(
             arrival_ns=pl.col("start_ns").first(),
             culprit_rank=pl.col("rank").first(),
-            part_count=pl.len(),
+            part_count=pl.len().cast(pl.Int64),
             earliest_end_ns=pl.col("end_ns").min(),
         )
     )
     expected = _expected_parts(rows)
     judged = last.join(expected, on=["step_no", "collective_group"], how="left").select(
-        *_INSTANCE,
+        *INSTANCE,
         "arrival_ns",
         "culprit_rank",
+        "part_count",
+        "earliest_end_ns",
         is_contradicted=pl.col("earliest_end_ns") < pl.col("arrival_ns"),
         is_separable=(pl.col("part_count") == pl.col("expected_count"))
         & ((pl.col("part_count") > 1) | pl.col("is_world_known"))
         & (pl.col("earliest_end_ns") >= pl.col("arrival_ns")),
     )
-    return parts.join(judged, on=_INSTANCE, how="left").select(
-        "row", "arrival_ns", "culprit_rank", "is_separable", "is_contradicted"
+    return parts.join(judged, on=INSTANCE, how="left").select(
+        "row", "arrival_ns", "culprit_rank", "part_count", "earliest_end_ns", "is_separable", "is_contradicted"
     )
 
 
-def _parts(collectives: pl.DataFrame) -> pl.DataFrame:
+def parts_of(collectives: pl.DataFrame) -> pl.DataFrame:
     """Collective spans with nothing null in what identifies their collective."""
     named = _named(collectives).with_columns(pl.col("collective_seq").fill_null(-1)).sort("start_ns", "span_id")
-    return named.with_columns(nth=pl.int_range(pl.len()).over("rank", *_INSTANCE[:-1]))
+    return named.with_columns(nth=pl.int_range(pl.len()).over("rank", *INSTANCE[:-1]))
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:

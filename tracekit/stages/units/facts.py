@@ -21,8 +21,8 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partit
     token.
 
     Columns: `key`, `root_row`, `start_ns`, `end_ns`, `first_token_ns`, `last_token_ns`, `input_tokens`,
-    `output_tokens`, `model`, `outcome`, `vantage`, `conflicts` (names, comma-separated; null for none),
-    `has_several_calls`. Times
+    `output_tokens`, `model`, `outcome`, `vantage` (the layer that saw the first token, else as `seen_from`),
+    `seen_from` (the outermost layer), `conflicts` (names, comma-separated; null for none), `has_several_calls`. Times
     are on the clock of the root; a token time outside the request is a conflict and not used.
     """
     keys = pl.DataFrame(
@@ -67,6 +67,7 @@ def _without_facts(keys: pl.DataFrame) -> pl.DataFrame:
         model=unknown_text,
         outcome=pl.col("root_outcome").fill_null("ok"),
         vantage=pl.lit("service"),
+        seen_from=pl.lit("service"),
         conflicts=unknown_text,
         has_several_calls=pl.lit(False),
     )
@@ -101,7 +102,7 @@ def _first_tokens(facts: pl.DataFrame) -> pl.DataFrame:
         .group_by("key")
         .agg(
             first_token_ns=_only_one("first_token_ns"),
-            seen_from=pl.col("vantage").first(),
+            token_from=pl.col("vantage").first(),
             has_several_calls=pl.len() > 1,
         )
     )
@@ -196,6 +197,9 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
     an engine had it and tells of no token is the outcome unknown.
     """
     has_one_stream = pl.col("generation_count").fill_null(0) <= 1
+    seen_from = pl.coalesce(
+        "facing_from", pl.when(pl.col("engine_count").is_not_null()).then(pl.lit("engine")), pl.lit("service")
+    )
     call_outcome = pl.col("call_outcome")
     return joined.with_columns(
         outcome=pl.when(pl.col("root_outcome").is_in(_BAD))
@@ -210,12 +214,8 @@ def _decided(joined: pl.DataFrame) -> pl.DataFrame:
                 pl.when(pl.col("engine_count").is_not_null()).then(pl.lit("unknown")).otherwise(pl.lit("ok")),
             )
         ),
-        vantage=pl.coalesce(
-            "seen_from",
-            "facing_from",
-            pl.when(pl.col("engine_count").is_not_null()).then(pl.lit("engine")),
-            pl.lit("service"),
-        ),
+        vantage=pl.coalesce("token_from", seen_from),
+        seen_from=seen_from,
         model=pl.coalesce("facing_model", "engine_model"),
         input_tokens=pl.coalesce("engine_input_tokens", "facing_input_tokens"),
         output_tokens=pl.coalesce("engine_output_tokens", "facing_output_tokens"),
@@ -247,6 +247,7 @@ def _checked(decided: pl.DataFrame) -> pl.DataFrame:
         model="model",
         outcome="outcome",
         vantage="vantage",
+        seen_from="seen_from",
         conflicts=pl.concat_str(
             "conflicts",
             pl.when(~usable & first.is_not_null()).then(pl.lit("first_token")),

@@ -204,6 +204,7 @@ def _unit_rows(batch: TraceBatch, partition: Partition, facts: pl.DataFrame) -> 
         output_tokens="output_tokens",
         outcome="outcome",
         vantage="vantage",
+        seen_from="seen_from",
         span_count=pl.Series(np.bincount(batch.spans.key, minlength=partition.key_count)),
         orphan_count=pl.Series(defects.orphan_count),
         orphan_ns=pl.Series(defects.orphan_ns),

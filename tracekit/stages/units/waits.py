@@ -20,29 +20,44 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Owned segments of all units, sorted by unit and time, tiling each unit's window.
+    """Owned segments of all units, sorted by unit and time, tiling what lies between a rank's last step and this one's
+    end.
 
-    Columns: `unit`, `start_ns`, `end_ns` (int64), `is_wait` (bool), `culprit_unit` (int64, the unit of the
-    rank that a wait is for, or `NO_UNIT`) and `culprit_rank` (int32). `first[u]` to `first[u + 1]` are the
-    segments of unit `u`, whose rank is `rank[u]`.
+    One value a segment: `unit`, `start_ns`, `end_ns` (int64), `is_lead_in` (bool, before the window of the unit),
+    `is_wait` (bool), `is_shared` (bool, a span that all ranks leave together while one of them works: followed like a
+    wait), `culprit_unit` (int64, the unit of the rank that is waited for, or `NO_UNIT`) and `culprit_rank` (int32).
+    `first[u]` to `first[u + 1]` are the segments of unit `u`. One value a unit: `window_start_ns`, `step_no`, and
+    `previous` and `following`, the rank's units in the steps before and after, or `NO_UNIT`.
     """
 
     unit: NDArray[np.int64]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
+    is_lead_in: NDArray[np.bool_]
     is_wait: NDArray[np.bool_]
+    is_shared: NDArray[np.bool_]
     culprit_unit: NDArray[np.int64]
     culprit_rank: NDArray[np.int32]
     first: NDArray[np.int64]
+    window_start_ns: NDArray[np.int64]
+    step_no: NDArray[np.int64]
+    previous: NDArray[np.int64]
+    following: NDArray[np.int64]
 
 
 class _Segments(NamedTuple):
     start_ns: Array
     end_ns: Array
-    is_wait: Array
+    is_followed: Array
+    is_asked: Array
+    unit: Array
     culprit_unit: Array
     culprit_rank: Array
     first: Array
+    window_start_ns: Array
+    step_no: Array
+    previous: Array
+    following: Array
 
 
 class _Charges(NamedTuple):
@@ -54,24 +69,32 @@ class _Charges(NamedTuple):
     wait_ns: Array
 
 
-def follow_waits(timeline: Timeline) -> pl.DataFrame:
-    """Split every waiting segment by what the rank waited for was doing in that time.
+def follow_waits(timeline: Timeline, *, is_asked: NDArray[np.bool_]) -> pl.DataFrame:
+    """Split every waiting or shared segment that is asked about by what the rank waited for was doing in that time.
 
-    Where that rank was itself waiting, the time is charged to the rank that it waited for, and so on. Time
-    outside the step of the rank is charged to it as `OUTSIDE`.
+    Where that rank was itself waiting, the time is charged to the rank that it waited for, and so on. A rank that had
+    not come to the step yet is followed into the time before it and into its step before, no further. Time of which
+    nothing is known is charged to it as `OUTSIDE`.
 
     Columns: `waiting` (the waiting segment), `rank` (whom the time is charged to), `segment` (what it was
     doing: a segment, or `OUTSIDE`), `wait_ns`. The rows of a waiting segment sum to its length.
     """
+    is_followed = timeline.is_wait | timeline.is_shared
     segments = _Segments(
         timeline.start_ns,
         timeline.end_ns,
-        timeline.is_wait,
+        is_followed,
+        is_followed & is_asked,
+        timeline.unit,
         timeline.culprit_unit,
         timeline.culprit_rank,
         timeline.first,
+        timeline.window_start_ns,
+        timeline.step_no,
+        timeline.previous,
+        timeline.following,
     )
-    room = 4 * int(timeline.is_wait.sum()) + 64
+    room = 4 * int(segments.is_asked.sum()) + 64
     while True:
         charges = _Charges(*(np.empty(room, dtype=np.int64) for _ in _Charges._fields))
         needed = _follow_all(segments, charges)
@@ -87,7 +110,7 @@ def _follow_all(segments: _Segments, charges: _Charges) -> int:
     path_until_ns = np.empty(MAX_DEPTH, dtype=np.int64)
     path_at_ns = np.empty(MAX_DEPTH, dtype=np.int64)
     for waiting in range(segments.start_ns.shape[0]):
-        if segments.is_wait[waiting]:
+        if segments.is_asked[waiting]:
             path_segment[0] = waiting
             path_at_ns[0] = segments.start_ns[waiting]
             path_until_ns[0] = segments.end_ns[waiting]
@@ -106,15 +129,17 @@ def _follow(
 ) -> int:
     """Walk along the time of the wait at the bottom of the path; go down wherever the culprit waits too."""
     depth = 0
+    step_no = segments.step_no[segments.unit[path_segment[0]]]
     while depth >= 0:
         at_ns, until_ns = path_at_ns[depth], path_until_ns[depth]
         if at_ns >= until_ns:
             depth -= 1
             continue
         waits_in = path_segment[depth]
-        segment, stop_ns = _next(segments, segments.culprit_unit[waits_in], at_ns, until_ns)
+        unit = _unit_at(segments, step_no, segments.culprit_unit[waits_in], at_ns)
+        segment, stop_ns = _next(segments, step_no, unit, at_ns, until_ns)
         path_at_ns[depth] = stop_ns
-        if segment != OUTSIDE and segments.is_wait[segment] and depth + 1 < MAX_DEPTH:
+        if segment != OUTSIDE and segments.is_followed[segment] and depth + 1 < MAX_DEPTH:
             depth += 1
             path_segment[depth] = segment
             path_at_ns[depth] = at_ns
@@ -126,10 +151,33 @@ def _follow(
 
 
 @kernel
-def _next(segments: _Segments, unit: int, at_ns: int, until_ns: int) -> tuple[int, int]:
+def _unit_at(segments: _Segments, step_no: int, unit: int, at_ns: int) -> int:
+    """The unit of the same rank that is under way at a time: of the step that waits, or of the one before it."""
+    if unit == NO_UNIT:
+        return unit
+    if segments.step_no[unit] < step_no:
+        last, later = segments.first[unit + 1], segments.following[unit]
+        is_over = segments.first[unit] == last or segments.end_ns[last - 1] <= at_ns
+        return later if later != NO_UNIT and is_over else unit
+    earlier = segments.previous[unit]
+    return earlier if earlier != NO_UNIT and at_ns < _begin(segments, unit) else unit
+
+
+@kernel
+def _begin(segments: _Segments, unit: int) -> int:
+    first = segments.first[unit]
+    return segments.start_ns[first] if first < segments.first[unit + 1] else segments.window_start_ns[unit]
+
+
+@kernel
+def _next(segments: _Segments, step_no: int, unit: int, at_ns: int, until_ns: int) -> tuple[int, int]:
     """The segment of a unit that is open at a time (or `OUTSIDE`), and until when, at most `until_ns`."""
     if unit == NO_UNIT:
         return OUTSIDE, until_ns
+    # What led into the step before does not count: a step knows the one before it and no other.
+    is_earlier = segments.step_no[unit] != step_no
+    if is_earlier and at_ns < segments.window_start_ns[unit]:
+        return OUTSIDE, min(until_ns, segments.window_start_ns[unit])
     low, high = segments.first[unit], segments.first[unit + 1]
     last = high
     while low < high:
@@ -139,6 +187,9 @@ def _next(segments: _Segments, unit: int, at_ns: int, until_ns: int) -> tuple[in
         else:
             high = middle
     if low == last:
+        later = segments.following[unit] if is_earlier else NO_UNIT
+        if later != NO_UNIT and _begin(segments, later) > at_ns:
+            return OUTSIDE, min(until_ns, _begin(segments, later))
         return OUTSIDE, until_ns
     if segments.start_ns[low] > at_ns:
         return OUTSIDE, min(until_ns, segments.start_ns[low])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 
 from tracekit import queries
 from tracekit.stages.mapping import STEP_EXPORTERS, make_batch_spans, map_spans
 from tracekit.stages.units import StepTables, TraceTables
+from tracekit.stages.update.selection import CLOCK_SLACK_NS
 
-_READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
+READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
+"""Temporary tables of a batch that mappings read, and the queries that make them."""
 
 
 def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:
@@ -23,18 +26,26 @@ def select_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: 
 
 
 def select_shown_trace(cursor: duckdb.DuckDBPyConnection) -> bool:
-    """Select all spans of the one trace in `dirty_traces`; returns whether it has any."""
-    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_traces AS SELECT trace_id, 0 AS trace_no FROM dirty_traces")
-    ranges = cursor.execute("SELECT first_ns, last_ns FROM dirty_traces").fetchall()
-    for first_ns, last_ns in ranges:
-        _set_range(cursor, first_ns, last_ns)
-    return bool(ranges)
+    """Select all spans of the trace that is shown, and of those that are one request with it.
+
+    Returns whether it has any.
+    """
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_traces AS " + queries.text("units/shown_request"))
+    in_range = "SELECT min(first_ns), max(last_ns) FROM dirty_traces SEMI JOIN batch_traces USING (trace_id)"
+    first_ns, last_ns = cursor.execute(in_range).fetchall()[0]
+    if first_ns is None:
+        return False
+    _set_range(cursor, first_ns, last_ns)
+    return True
 
 
 def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     """The batch that `select_batch` selected."""
     keys = make_batch_spans(cursor, "batch_spans")
-    for table, query in _READ_BY_MAPPINGS.items():
+    _tell_callers_apart(cursor)
+    _drop_copies(cursor)
+    _hang_joined(cursor)
+    for table, query in READ_BY_MAPPINGS.items():
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + queries.text(query))
     return TraceTables(
         spans=_table(cursor, "units/batch_columns"),
@@ -45,6 +56,65 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
         hosts=_table(cursor, "units/resource_hosts"),
         window_overrides=_table(cursor, "units/window_overrides"),
     )
+
+
+_JOINED_COLUMNS = "span_row BIGINT, trace_id UUID, span_id UBIGINT, request_trace_id UUID, parent_span_id UBIGINT"
+
+_NESTED_COPIES = 4
+"""Copies whose parents are copies are found a level a round."""
+
+
+def _tell_callers_apart(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let spans that share their id with their caller hang below it."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_shared AS " + queries.text("units/shared_span_ids"))
+    cursor.execute(
+        "UPDATE batch_rows SET span_id = batch_shared.span_id, parent_span_id = batch_shared.parent_span_id "
+        "FROM batch_shared WHERE batch_shared.span_row = batch_rows.span_row"
+    )
+
+
+def _drop_copies(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Leave one of the spans that were recorded twice, with what hangs below the others; `batch_copies` has those."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_copies (span_row BIGINT, trace_id UUID)")
+    for _ in range(_NESTED_COPIES):
+        cursor.execute("CREATE OR REPLACE TEMP TABLE copies AS " + queries.text("units/repeated_spans"))
+        if not cursor.execute("SELECT count(*) FROM copies").fetchall()[0][0]:
+            return
+        cursor.execute("INSERT INTO batch_copies SELECT span_row, trace_id FROM copies")
+        cursor.execute("DELETE FROM batch_rows WHERE span_row IN (SELECT span_row FROM copies)")
+        cursor.execute(
+            "UPDATE batch_rows SET parent_span_id = copies.kept_span_id FROM copies "
+            "WHERE copies.trace_no = batch_rows.trace_no AND copies.span_id = batch_rows.parent_span_id"
+        )
+
+
+def read_repeated_traces(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """Traces of requests of the batch with spans that were recorded more than once: `trace_id` as text."""
+    return cursor.sql(
+        "SELECT DISTINCT coalesce(joined_traces.request_trace_id, batch_copies.trace_id)::VARCHAR AS trace_id "
+        "FROM batch_copies LEFT JOIN joined_traces USING (trace_id) ORDER BY trace_id"
+    ).pl()
+
+
+def _hang_joined(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let the topmost spans of traces that are part of a request hang in it, before anything is read from them."""
+    if not cursor.execute("SELECT 1 FROM joined_traces LIMIT 1").fetchall():
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE batch_joined ({_JOINED_COLUMNS})")
+        return
+    statement = "CREATE OR REPLACE TEMP TABLE batch_joined AS " + queries.text("units/batch_joined")
+    cursor.execute(statement, {"slack_ns": CLOCK_SLACK_NS})
+    cursor.execute(
+        "UPDATE batch_rows SET parent_span_id = batch_joined.parent_span_id FROM batch_joined "
+        "WHERE batch_joined.span_row = batch_rows.span_row"
+    )
+
+
+def read_joined_spans(cursor: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """Where traces that are part of a request of the batch hang in it; ids as text and numbers."""
+    return cursor.sql(
+        "SELECT * EXCLUDE (span_row) REPLACE (trace_id::VARCHAR AS trace_id, "
+        "request_trace_id::VARCHAR AS request_trace_id) FROM batch_joined"
+    ).pl()
 
 
 def select_step_batch(cursor: duckdb.DuckDBPyConnection, *, batch_no: int, first_ns: int, last_ns: int) -> None:

@@ -7,13 +7,24 @@ from typing import Any
 import duckdb
 
 from tracekit import queries
+from tracekit.schema import FUTURE_TOLERANCE_NS, LONGEST_REQUEST_NS, PAST_TOLERANCE_NS
 
 _NOTHING_BUILT = -1
-_DAY_NS = 86_400_000_000_000
+_EVERYTHING_BUILT = 2**32
+
+CLOCK_SLACK_NS = 5_000_000
+"""How far the clocks of the traces of one request are let differ."""
+
+MOST_TRACES = 64
+"""A name that more traces have than this is no name of one request."""
+
+MOST_GROUPS = 8
+"""A name that comes again more often than this, apart in time, is no name of one request."""
+
 _PLAUSIBLE: dict[str, Any] = {
-    "past_tolerance_ns": 20 * 365 * _DAY_NS,
-    "future_tolerance_ns": _DAY_NS,
-    "longest_ns": _DAY_NS,
+    "past_tolerance_ns": PAST_TOLERANCE_NS,
+    "future_tolerance_ns": FUTURE_TOLERANCE_NS,
+    "longest_ns": LONGEST_REQUEST_NS,
 }
 
 
@@ -25,20 +36,50 @@ def make(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = N
 
 def select_late(cursor: duckdb.DuckDBPyConnection, *, built_through: int, batch_spans: int) -> None:
     """Select the traces and steps that have spans which arrived after ingest `built_through` (-1: all)."""
-    cursor.execute(f"SET VARIABLE built_through = {built_through}")
     cursor.execute("SET VARIABLE shown_trace = NULL::UUID")
-    make(cursor, "training_resources")
-    make(cursor, "dirty_traces")
-    _plan(cursor, batch_spans)
+    _select(cursor, built_through=built_through, named_through=built_through, batch_spans=batch_spans)
 
 
 def select_trace(cursor: duckdb.DuckDBPyConnection, *, trace_id: str, batch_spans: int) -> None:
-    """Select one trace, and all steps that it has a part in."""
-    cursor.execute(f"SET VARIABLE built_through = {_NOTHING_BUILT}")
+    """Select one trace, those that are one request with it, and all steps that it has a part in."""
     cursor.execute("SET VARIABLE shown_trace = $trace_id::UUID", {"trace_id": trace_id})
+    _select(cursor, built_through=_NOTHING_BUILT, named_through=_EVERYTHING_BUILT, batch_spans=batch_spans)
+
+
+def _select(cursor: duckdb.DuckDBPyConnection, *, built_through: int, named_through: int, batch_spans: int) -> None:
+    """`named_through`: the last ingest whose names of requests are stored already."""
+    cursor.execute(f"SET VARIABLE built_through = {named_through}")
+    _define_request_ids(cursor)
+    make(cursor, "new_request_ids")
+    cursor.execute(f"SET VARIABLE built_through = {built_through}")
     make(cursor, "training_resources")
-    make(cursor, "dirty_traces", query="one_trace")
+    make(cursor, "touched_traces", most_traces=MOST_TRACES)
+    make(cursor, "dirty_traces")
+    _join(cursor)
     _plan(cursor, batch_spans)
+
+
+def _join(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Find the traces that are part of a request; to plan that takes its time, and few stores have any."""
+    shared = "SELECT 1 FROM (FROM base.request_ids UNION ALL FROM new_request_ids) LIMIT 1"
+    if cursor.execute(shared).fetchall():
+        make(cursor, "joined_traces", most_traces=MOST_TRACES, most_groups=MOST_GROUPS, slack_ns=CLOCK_SLACK_NS)
+    else:
+        columns = "trace_id UUID, request_trace_id UUID, is_ambiguous BOOLEAN"
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE joined_traces ({columns})")
+
+
+def _define_request_ids(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let `said_request_ids` give the names of requests that the attributes of a span tell, as a list.
+
+    To look for an attribute that a row group does not have is slow: only those that some span has are looked for.
+    """
+    keys = [key for (key,) in cursor.execute(queries.text("units/request_id_keys")).fetchall()]
+    cursor.execute("SET VARIABLE request_id_keys = $keys", {"keys": keys})
+    cursor.execute(queries.text("units/plain_request_id"))
+    said = ", ".join(f"plain_request_id(attributes['{key}']::VARCHAR)" for key in keys) or "NULL::VARCHAR"
+    known = f"list_distinct(list_filter([{said}], lambda one: one IS NOT NULL))"
+    cursor.execute(f"CREATE OR REPLACE TEMP MACRO said_request_ids(attributes) AS {known}")
 
 
 def _plan(cursor: duckdb.DuckDBPyConnection, batch_spans: int) -> None:
@@ -49,6 +90,7 @@ def _plan(cursor: duckdb.DuckDBPyConnection, batch_spans: int) -> None:
     make(cursor, "request_batches", batch_spans=batch_spans)
     make(cursor, "training_spans")
     make(cursor, "step_members")
+    make(cursor, "numbered_steps")
     make(cursor, "dirty_steps", batch_spans=batch_spans)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import duckdb
 import polars as pl
 
-from tracekit.stages.update.tables import delete_units, set_built_through
+from tracekit.stages.update.tables import add_request_ids, delete_units, set_built_through
 from tracekit.store import Database
 
 # One batch is stored while the next is built and the one behind it is read: more would only take memory.
@@ -71,8 +71,8 @@ class UnitStorer:
         self._last = building
         self._wait(_MOST_UNDER_WAY)
 
-    def finish(self, *, built_through: int, old_units: pl.DataFrame) -> Counter[str]:
-        """Store the last batch and delete old units that nothing takes the place of.
+    def finish(self, *, built_through: int, old_units: pl.DataFrame, request_ids: pl.DataFrame) -> Counter[str]:
+        """Store the last batch and the names of its requests, and delete old units that nothing takes the place of.
 
         Returns the number of units stored, by kind.
         """
@@ -81,6 +81,7 @@ class UnitStorer:
             if self._last is not None:
                 self._add(cursor, self._last)
             delete_units(cursor, old_units)
+            add_request_ids(cursor, request_ids)
             set_built_through(cursor, built_through)
         return self._stored
 

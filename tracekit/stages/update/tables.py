@@ -20,19 +20,47 @@ class SpanRange:
     last_ns: int
 
 
+@dataclass(frozen=True)
+class JoinedSpans:
+    """Where traces that are part of a request hang in it.
+
+    spans: rows of base.joined_spans, ids as text and numbers. stale: `trace_id` of traces whose stored rows go.
+    """
+
+    spans: pl.DataFrame
+    stale: pl.DataFrame
+
+
 def add_requests(
-    cursor: duckdb.DuckDBPyConnection, frames: RequestFrames, *, spans: SpanRange, implausible_traces: pl.DataFrame
+    cursor: duckdb.DuckDBPyConnection,
+    frames: RequestFrames,
+    *,
+    spans: SpanRange,
+    request_marks: pl.DataFrame,
+    repeated_traces: pl.DataFrame,
+    joined: JoinedSpans,
 ) -> int:
     """Store requests whose spans start in a range of time; returns their number.
 
-    `implausible_traces`: `trace_id` of traces whose requests no answer may stand on.
+    `request_marks`: what was noticed about requests, by the `trace_id` of each, as `flags`.
+    `repeated_traces`: `trace_id` of those with spans that were recorded more than once.
     """
     first_unit_id = next_unit_id(cursor)
     where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}
-    tables = {"new_units": frames.units, "implausible_traces": implausible_traces}
+    tables = {"new_units": frames.units, "request_marks": request_marks, "repeated_traces": repeated_traces}
     insert(cursor, "add_requests", tables, where)
     insert(cursor, "add_unit_stages", {"new_stages": frames.stages}, {"first_unit_id": first_unit_id})
+    if joined.stale.height:
+        insert(cursor, "remove_joined_spans", {"stale_traces": joined.stale}, {})
+    if joined.spans.height:
+        insert(cursor, "add_joined_spans", {"new_joined_spans": joined.spans}, {})
     return frames.units.height
+
+
+def add_request_ids(cursor: duckdb.DuckDBPyConnection, request_ids: pl.DataFrame) -> None:
+    """Store the names of requests that spans tell: rows of base.request_ids, trace ids as text."""
+    if request_ids.height:
+        insert(cursor, "add_request_ids", {"new_request_ids": request_ids}, {})
 
 
 def add_steps(
@@ -43,7 +71,9 @@ def add_steps(
     where = {"first_unit_id": first_unit_id, "first_ns": spans.first_ns, "last_ns": spans.last_ns}
     insert(cursor, "add_steps", {"new_units": frames.units, "dirty_steps": dirty_steps}, where)
     insert(cursor, "add_unit_stages", {"new_stages": frames.stages}, {"first_unit_id": first_unit_id})
-    insert(cursor, "add_step_waits", {"new_waits": frames.waits}, {"first_unit_id": first_unit_id})
+    parts = {"waits": frames.waits, "lead_ins": frames.lead_ins, "collectives": frames.collectives}
+    for part, rows in parts.items():
+        insert(cursor, f"add_step_{part}", {f"new_{part}": rows}, {"first_unit_id": first_unit_id})
     return frames.units.height
 
 
@@ -52,7 +82,7 @@ def delete_units(cursor: duckdb.DuckDBPyConnection, units: pl.DataFrame) -> None
     if units.is_empty():
         return
     cursor.register("gone_units", units)
-    for table in ("units", "unit_stages", "step_waits"):
+    for table in ("units", "unit_stages", "step_waits", "step_lead_ins", "step_collectives"):
         cursor.execute(f"DELETE FROM base.{table} WHERE unit_id IN (SELECT unit_id FROM gone_units)")
     cursor.unregister("gone_units")
 
@@ -79,7 +109,7 @@ def insert(
     for table, frame in tables.items():
         cursor.register(table, frame)
     try:
-        cursor.execute(queries.text(f"units/{name}"), parameters)
+        cursor.execute(queries.text(f"units/{name}"), parameters or None)
     finally:
         for table in tables:
             cursor.unregister(table)

@@ -13,10 +13,17 @@ from tracekit import queries
 from tracekit.errors import UsageError
 from tracekit.stages.units import build_requests, build_steps
 from tracekit.stages.update.jobs import update_jobs
-from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
+from tracekit.stages.update.reading import (
+    read_joined_spans,
+    read_repeated_traces,
+    read_steps,
+    read_traces,
+    select_batch,
+    select_step_batch,
+)
 from tracekit.stages.update.selection import batch_ranges, select_late
 from tracekit.stages.update.storing import UnitStorer
-from tracekit.stages.update.tables import SpanRange, add_requests, add_steps
+from tracekit.stages.update.tables import JoinedSpans, SpanRange, add_requests, add_steps
 from tracekit.store import Database
 
 _SPANS_PER_TRACE = 10
@@ -62,10 +69,12 @@ def _update_traces(database: Database, batch_traces: int) -> UnitsUpdate:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)
         select_late(cursor, built_through=built_through, batch_spans=batch_traces * _SPANS_PER_TRACE)
         old_units = cursor.sql(queries.text("units/old_units")).pl()
+        request_ids = cursor.sql("SELECT * REPLACE (trace_id::VARCHAR AS trace_id) FROM new_request_ids").pl()
         with UnitStorer(database) as storer:
             _store_requests(cursor, storer, old_units)
             _store_steps(cursor, storer, old_units)
-            stored = storer.finish(built_through=newest, old_units=_replaced_by(old_units, None, None))
+            unreplaced = _replaced_by(old_units, None, None)
+            stored = storer.finish(built_through=newest, old_units=unreplaced, request_ids=request_ids)
     return UnitsUpdate(newest, requests=stored["request"], steps=stored["step"], replaced=old_units.height)
 
 
@@ -87,11 +96,19 @@ def _replaced_by(old_units: pl.DataFrame, kind: str | None, batch_no: int | None
 
 def _store_requests(cursor: duckdb.DuckDBPyConnection, storer: UnitStorer, old_units: pl.DataFrame) -> None:
     """Read one batch of traces after the other; they are built and stored beside."""
-    implausible = cursor.sql("SELECT trace_id::VARCHAR AS trace_id FROM implausible_traces").pl()
+    marks = cursor.sql(queries.text("units/request_marks")).pl()
+    stale = cursor.sql(queries.text("units/stale_joined")).pl()
     for batch_no, first_ns, last_ns in batch_ranges(cursor, "request_ranges"):
         select_batch(cursor, batch_no=batch_no, first_ns=first_ns, last_ns=last_ns)
         build = partial(build_requests, read_traces(cursor))
-        add = partial(add_requests, spans=SpanRange(first_ns, last_ns), implausible_traces=implausible)
+        joined = JoinedSpans(read_joined_spans(cursor), stale.filter(pl.col("batch_no") == batch_no).select("trace_id"))
+        add = partial(
+            add_requests,
+            spans=SpanRange(first_ns, last_ns),
+            request_marks=marks,
+            repeated_traces=read_repeated_traces(cursor),
+            joined=joined,
+        )
         storer.store("request", build, add, _replaced_by(old_units, "request", batch_no))
 
 

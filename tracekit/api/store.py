@@ -1,4 +1,4 @@
-"""The public face: a trace store and the questions it answers.
+"""A trace store and the questions it answers.
 
 Each method imports the room that answers it: whoever asks one question does not wait for the others to load, nor for
 the decoder where nothing is ingested.
@@ -6,12 +6,10 @@ the decoder where nothing is ingested.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tracekit.errors import StoreLockedError
 from tracekit.schema import OUTCOMES
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
         CompareAnswer,
         FailuresAnswer,
         GoodputAnswer,
+        MetricsAnswer,
         Mode,
         QualityAnswer,
         RequestFailures,
@@ -32,14 +31,10 @@ if TYPE_CHECKING:
         TailAnswer,
         WhatIfAnswer,
     )
-    from tracekit.ingest import FileReport, IngestReport, OutgoingFiles, Source
+    from tracekit.ingest import IngestReport
     from tracekit.output import Output
-    from tracekit.remote import RemoteStore
     from tracekit.schema import Metric
-    from tracekit.store import Database, HeldStore
-
-Asked = ParamSpec("Asked")
-Replied = TypeVar("Replied")
+    from tracekit.store import Database
 
 
 def questions() -> tuple[str, ...]:
@@ -68,7 +63,7 @@ class Store:
         """Open the store at `path`, or a new one in memory for None.
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
-        `tracekit serve` holds the file, the store asks it instead, and says so on standard error.
+        `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
         Raises `StoreLockedError`, `StoreVersionError` or `StoreError`.
 
         >>> Store.open("missing.duckdb", read_only=True)
@@ -78,17 +73,24 @@ class Store:
         from tracekit.store import Database, held_store
 
         if (held := held_store(path)) is not None:
-            return _SharedStore(held)
+            from tracekit.api.served import SharedStore
+
+            return SharedStore(held)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:
+            from tracekit.api.served import ServedStore
             from tracekit.remote import RemoteStore, endpoint_of
 
             endpoint = None if path is None else endpoint_of(Path(path))
             if endpoint is None:
                 raise
-        print(f"{path} is served by process {endpoint.pid}; asking it at {endpoint.url}", file=sys.stderr)
-        return _ServedStore(RemoteStore(endpoint))
+        return ServedStore(RemoteStore(endpoint))
+
+    @property
+    def served_by(self) -> str | None:
+        """The server that is asked in place of the file, for people; None where the file itself is open."""
+        return None
 
     @property
     def database(self) -> Database:
@@ -279,6 +281,17 @@ class Store:
         answer: FailuresAnswer = self.ask("failures", job=job, price=price, where=where)
         return answer
 
+    def metrics(
+        self, metric: str | None = None, *, by: Sequence[str] = ("host_name",), every_s: float | None = None
+    ) -> MetricsAnswer:
+        """Counters, gauges and histograms over time; see `tracekit.analysis.metrics`.
+
+        >>> store.metrics().verdict
+        'listed'
+        """
+        answer: MetricsAnswer = self.ask("metrics", metric, by=list(by), every_s=every_s)
+        return answer
+
     def quality(self) -> QualityAnswer:
         """What the data can bear; see `tracekit.analysis.quality`.
 
@@ -323,100 +336,3 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _within_limits(
-    question: Callable[Concatenate[Store, Asked], Replied],
-) -> Callable[Concatenate[_SharedStore, Asked], Replied]:
-    """The question, asked as everybody asks a server: in its turn, for a while, with so much memory."""
-
-    @wraps(question)
-    def ask(store: _SharedStore, *arguments: Asked.args, **options: Asked.kwargs) -> Replied:
-        answer: Replied = store._held.ask(lambda database: question(Store(database), *arguments, **options))
-        return answer
-
-    return ask
-
-
-class _SharedStore(Store):
-    """A store that this process serves; closing it leaves it open for the server."""
-
-    def __init__(self, held: HeldStore) -> None:
-        self._held = held
-
-    @property
-    def database(self) -> Database:
-        """Raises `StoreLockedError`: only the server writes."""
-        raise StoreLockedError("the store is served by this process: its tables can only be read with `sql`")
-
-    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
-        """Raises `StoreLockedError`: only the server writes."""
-        from tracekit import ingest
-
-        return ingest.ingest(self.database, paths, progress=progress)
-
-    sql = _within_limits(Store.sql)
-    query = _within_limits(Store.query)
-    ask = _within_limits(Store.ask)
-    operations = _within_limits(Store.operations)
-    report = _within_limits(Store.report)
-
-    def close(self) -> None:
-        """Do nothing: the server closes the file when it stops."""
-
-
-class _ServedStore(Store):
-    """A store that another process serves: every question goes there."""
-
-    def __init__(self, remote: RemoteStore) -> None:
-        self._remote = remote
-
-    @property
-    def database(self) -> Database:
-        """Raises `StoreLockedError`: the file is open in the server."""
-        raise self._held("its tables can only be read with `sql`")
-
-    def ingest(self, *paths: str | Path, progress: Callable[[int, int], None] | None = None) -> IngestReport:
-        """Read files here and let the server store them; see `Store.ingest`."""
-        from tracekit.ingest import IngestReport, OutgoingFiles, find
-
-        sources = find(paths)
-        files = OutgoingFiles(sum(source.size_bytes for source in sources), progress)
-        reports = [self._ingest_file(source, files, is_last=source is sources[-1]) for source in sources]
-        return IngestReport(files=tuple(reports))
-
-    def _ingest_file(self, source: Source, files: OutgoingFiles, *, is_last: bool) -> FileReport:
-        pieces = files.pieces(source)
-        report = self._remote.ingest_file(source.name, pieces, is_named=source.is_named, is_last=is_last)
-        return files.reported(report)
-
-    def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
-        """Rows of one SELECT statement; see `Store.sql`."""
-        return self._remote.sql(statement, **parameters)
-
-    def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
-        """Rows of a statement that ships with tracekit; see `Store.query`."""
-        return self._remote.answer("query", name, **parameters)
-
-    def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
-        """See `Store.ask`."""
-        # What comes back is made from the types that it registers.
-        from tracekit import analysis  # noqa: F401
-
-        return self._remote.answer(question, *arguments, **options)
-
-    def operations(self, *, trace_id: str) -> pl.DataFrame:
-        """See `Store.operations`."""
-        return self._remote.answer("operations", trace_id=trace_id)
-
-    def report(self) -> Output:
-        """See `Store.report`."""
-        return self._remote.answer("report")
-
-    def close(self) -> None:
-        """Do nothing: no connection is kept."""
-
-    def _held(self, remedy: str) -> StoreLockedError:
-        where = self._remote.endpoint
-        told = f"the store is served by process {where.pid} at {where.url}: {remedy}"
-        return StoreLockedError(told, endpoint=where.url, pid=where.pid)

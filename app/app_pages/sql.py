@@ -1,0 +1,20 @@
+"""Any question to the store: SQL that only looks, its rows as a table, a chart and a file."""
+
+import streamlit as st
+from investigation.address import Address
+from investigation.page import is_said_empty, page_header
+from investigation.sql import asked, result, schema_browser
+from investigation.store import sql_rows, store_file
+
+file = store_file()
+page_header("SQL", purpose="Ask the store anything: the views explain themselves, and a statement can only look.")
+is_said_empty(file)
+address = Address("sql", ("sql", "view"))
+left, right = st.columns([3, 2], gap="large")
+with right:
+    schema_browser(file, address)
+with left:
+    statement = asked()
+    address.stop_if_refused()
+    if statement:
+        result(sql_rows(file, statement))

@@ -1,0 +1,81 @@
+"""A statement in the address, the views that it can read, and its rows."""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+import streamlit as st
+
+from investigation.address import Address
+from investigation.border import dataframe
+from investigation.store import StoreFile, rows
+from tracekit.wording import counted
+
+FIRST = "FROM units SELECT service_name, outcome, count(*) AS requests, avg(e2e_ns) AS mean_ns GROUP BY ALL"
+MOST_ROWS = 10_000
+"""Rows that a page shows; a file has all of them."""
+
+
+def asked() -> str:
+    """The statement as it was last run; it is part of the address."""
+    with st.form("statement", border=False):
+        statement = st.text_area("Statement", value=FIRST, key="sql", bind="query-params", height=220)
+        st.form_submit_button("Run", icon=":material/play_arrow:", type="primary")
+    return statement.strip()
+
+
+def schema_browser(file: StoreFile, address: Address) -> None:
+    """What can be read: each view with its comment, and the columns of the one that is chosen."""
+    views = rows(file, "explore/views")
+    names = views["view_name"].to_list()
+    address.choice("view", names, missing="there is no such view")
+    name = st.selectbox("View", names, index=names.index("units"), key="view", bind="query-params")
+    if name is None:
+        return
+    st.caption(views.row(by_predicate=pl.col("view_name") == name, named=True)["comment"])
+    dataframe(
+        rows(file, "explore/view_columns").filter(view_name=name).drop("view_name"),
+        hide_index=True,
+        height=420,
+        alt=f"Columns of the view {name}",
+    )
+
+
+def result(found: pl.DataFrame) -> None:
+    """The rows as a table, as bars where they are few with a number each, and as files."""
+    shown = found.head(MOST_ROWS)
+    told = (
+        counted(found.height, "row")
+        if found.height <= MOST_ROWS
+        else f"The first {MOST_ROWS:,} of {found.height:,} rows"
+    )
+    st.caption(f"{told}, {counted(found.width, 'column')}.")
+    dataframe(shown, hide_index=True, placeholder="–", alt="Rows of the statement")
+    with st.container(horizontal=True):
+        st.download_button("CSV", _csv(found), "rows.csv", "text/csv", icon=":material/download:", on_click="ignore")
+        st.download_button("Parquet", _parquet(found), "rows.parquet", icon=":material/download:", on_click="ignore")
+    _chart(shown)
+
+
+def _chart(found: pl.DataFrame) -> None:
+    numbers = [name for name, kind in found.schema.items() if kind.is_numeric()]
+    if not numbers or found.width < 2 or found.is_empty():
+        return
+    with st.expander("Chart", icon=":material/bar_chart:"), st.container(horizontal=True):
+        along = st.selectbox("Along", found.columns, key="along", width=220)
+        height = st.selectbox("Height", numbers, index=len(numbers) - 1, key="height", width=220)
+        if along != height:
+            st.bar_chart(found.select(along, height), x=along, y=height, sort=False)
+
+
+def _csv(found: pl.DataFrame) -> str:
+    nested = [name for name, kind in found.schema.items() if kind.is_nested()]
+    texts = [pl.Series(name, [str(value) for value in found[name]], dtype=pl.String) for name in nested]
+    return found.with_columns(texts).write_csv()
+
+
+def _parquet(found: pl.DataFrame) -> bytes:
+    written = io.BytesIO()
+    found.write_parquet(written)
+    return written.getvalue()

@@ -1,0 +1,140 @@
+"""What slow work and slow links cost the steps of training jobs, and who is named for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracekit.analysis.bandwidth import bandwidths
+from tracekit.analysis.culprits import GAP_STAGE, charged, culprits, excess_by_operation, spread, with_operations
+from tracekit.analysis.links import HELD_BY_SCHEMA, MEMBERS_SCHEMA, TRANSFER_SCHEMA, link_excess, slow_links
+from tracekit.analysis.schedule_bubble import PAIR_SCHEMA, bubble_ns
+from tracekit.analysis.scheduled import scheduled, with_usual
+from tracekit.analysis.slow_ranks import slow_times
+from tracekit.schema import BETWEEN_STEPS, UNATTRIBUTED
+from tracekit.store import Database
+
+CULPRIT_SCHEMA = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "place": pl.String,
+    "rank": pl.Int64,
+    "pipeline_stage": pl.Int64,
+    "stage": pl.String,
+    "operation": pl.String,
+    "steps": pl.Int64,
+    "first_step": pl.Int64,
+    "last_step": pl.Int64,
+    "own_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+    "lost_ns": pl.Int64,
+    "share": pl.Float64,
+    "is_assumed": pl.Boolean,
+}
+
+SPREAD_SCHEMA = {
+    "job_id": pl.String,
+    "stage": pl.String,
+    "operation": pl.String,
+    "ranks": pl.Int64,
+    "steps": pl.Int64,
+    "own_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+    "lost_ns": pl.Int64,
+    "share": pl.Float64,
+}
+RANK_SCHEMA = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "step": pl.Int64,
+    "rank": pl.Int64,
+    "role": pl.String,
+    "host": pl.String,
+    "step_ns": pl.Int64,
+}
+HELD_UP_SCHEMA = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "step": pl.Int64,
+    "rank": pl.Int64,
+    "stage": pl.String,
+    "operation": pl.String,
+    "waited_ns": pl.Int64,
+    "assumed_ns": pl.Int64,
+}
+_STEP = ["job_id", "attempt", "step"]
+_RANK = [*_STEP, "rank"]
+
+
+@dataclass(frozen=True, eq=False)
+class StepCosts:
+    """Frames and sums of `StragglersAnswer` of the same names."""
+
+    culprits: pl.DataFrame
+    spread: pl.DataFrame
+    scheduled: pl.DataFrame
+    links: pl.DataFrame
+    collectives: pl.DataFrame
+    bubble_ns: int
+
+
+def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCosts:
+    """What is named and told of the jobs of a frame (`job_id`, `wall_ns`, `rank_count`); `job` limits what is read."""
+
+    def read(name: str, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+        return database.query(f"stragglers/{name}", job=job).cast(pl.Schema(schema)).join(jobs, on="job_id", how="semi")
+
+    own = _gaps_apart(database.query("stragglers/own_times", job=job).join(jobs, on="job_id", how="semi"))
+    held, ranks = read("held_up", HELD_UP_SCHEMA), read("ranks", RANK_SCHEMA)
+    key = [*_RANK, "role", "stage"]
+    usual = with_usual(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()))
+    slow = slow_times(usual.select(*key, pl.col("own_ns") - pl.col("usual_ns")))
+    cost = charged(slow, ranks, _held_at_work(held))
+    named = culprits(cost, jobs)
+    excess = excess_by_operation(own, slow)
+    transfers, members = read("transfers", TRANSFER_SCHEMA), read("group_members", MEMBERS_SCHEMA)
+    links = slow_links(transfers, members, read("held_by_transfer", HELD_BY_SCHEMA), ranks, jobs)
+    above = [slow.filter(pl.col("rank").is_not_null()), link_excess(transfers, members)]
+    return StepCosts(
+        culprits=_typed(with_operations(_with_assumed(named, held), excess), CULPRIT_SCHEMA),
+        spread=_typed(with_operations(spread(cost, named, jobs), excess), SPREAD_SCHEMA),
+        scheduled=scheduled(usual, held, jobs),
+        links=links,
+        collectives=bandwidths(transfers),
+        bubble_ns=bubble_ns(
+            read("pair_waits", PAIR_SCHEMA), pl.concat([frame.select(*_RANK, "excess_ns") for frame in above]), ranks
+        ),
+    )
+
+
+def _typed(frame: pl.DataFrame, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+    return frame.with_columns(pl.col("stage").replace(GAP_STAGE, UNATTRIBUTED)).select(
+        pl.col(name).cast(kind) for name, kind in schema.items()
+    )
+
+
+def _with_assumed(named: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    """Culprits with `is_assumed`: whether part of the waiting for them rests on convention alone."""
+    assumed = held.filter(pl.col("assumed_ns") > 0).select("job_id", "attempt", "rank", "stage", "step").unique()
+    numbered = named.with_row_index("at")
+    resting = numbered.join(assumed, on=["job_id", "attempt", "rank", "stage"]).filter(
+        pl.col("step").is_between("first_step", "last_step")
+    )
+    return numbered.with_columns(is_assumed=pl.col("at").is_in(resting["at"].implode())).drop("at")
+
+
+def _gaps_apart(rows: pl.DataFrame) -> pl.DataFrame:
+    is_gap = (pl.col("stage") == UNATTRIBUTED) & (pl.col("operation") == BETWEEN_STEPS)
+    return rows.with_columns(stage=pl.when(is_gap).then(pl.lit(GAP_STAGE)).otherwise("stage"))
+
+
+def _held_at_work(held: pl.DataFrame) -> pl.DataFrame:
+    """The waiting for each rank and step, what nothing explains apart."""
+    return (
+        _gaps_apart(held)
+        .with_columns(is_unexplained=pl.col("stage") == UNATTRIBUTED)
+        .group_by(*_RANK, "is_unexplained")
+        .agg(pl.col("waited_ns").sum())
+    )
