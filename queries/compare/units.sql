@@ -5,16 +5,25 @@
 --   unit_id: the request.
 --   start_ns: its start, nanoseconds since the epoch.
 --   bucket: as in judged_requests.
---   population: service, name and model.
+--   population: service, name and model; where no span is known as the call of a model, what the root says of it.
 --   input_tokens, output_tokens: counts, NULL where unknown.
 --   ttft_ns, decode_ns, e2e_ns: times of served requests in nanoseconds, NULL where unknown and of others.
 SELECT
     judged_requests.unit_id,
     judged_requests.start_ns,
     judged_requests.bucket,
-    concat_ws(' ', units.service_name, units.name, units.model) AS population,
-    units.input_tokens,
-    units.output_tokens,
+    concat_ws(
+        ' ',
+        units.service_name,
+        units.name,
+        coalesce(
+            units.model::VARCHAR,
+            units.attributes['gen_ai.request.model']::VARCHAR,
+            units.attributes['gen_ai.response.model']::VARCHAR
+        )
+    ) AS population,
+    coalesce(units.input_tokens, try_cast(units.attributes['gen_ai.usage.input_tokens'] AS BIGINT)) AS input_tokens,
+    coalesce(units.output_tokens, try_cast(units.attributes['gen_ai.usage.output_tokens'] AS BIGINT)) AS output_tokens,
     CASE WHEN units.outcome = 'ok' THEN units.first_token_ns - units.start_ns END AS ttft_ns,
     CASE WHEN units.outcome = 'ok' AND units.output_tokens > 1 THEN units.last_token_ns - units.first_token_ns END
         AS decode_ns,

@@ -1,13 +1,13 @@
 -- Units that a tail question is about, each with the duration that the question explains and its class.
 --
 -- A class holds units that should take the same time: the same kind of request and model, and token counts
--- in the same powers of two (only counts that the metric can depend on). Steps are classed by job. Where no span of a
--- request is known as the call of a model, the attributes of its root say which model and how many tokens.
+-- in the same powers of two (only counts that the metric can depend on). Steps are classed by job.
 -- The first step of an attempt, which compiles and warms up, is left out where the attempt has enough others and the
 -- side has, too.
 --
 -- Reads tail_selection: the view `units` with the columns `side` (0 = the selection, 1 = the baseline selection) and
--- `value_ns`, the metric; and unit_populations, made by `population/left_out.sql`.
+-- `value_ns`, the metric; unit_populations, made by `population/left_out.sql`; and
+-- tail_described, made by `described_units.sql`.
 --
 -- Parameters:
 --   $metric: name of the metric.
@@ -48,26 +48,15 @@ warm_up AS (
 ),
 measured AS (
     SELECT
-        * REPLACE (
-            CASE
-                WHEN model IS NULL AND kind = 'request'
-                    THEN coalesce(attributes['gen_ai.request.model'], attributes['gen_ai.response.model'])::VARCHAR
-                ELSE model
-            END AS model,
-            CASE
-                WHEN input_tokens IS NULL AND kind = 'request'
-                    THEN try_cast(attributes['gen_ai.usage.input_tokens'] AS BIGINT)
-                ELSE input_tokens
-            END AS input_tokens,
-            CASE
-                WHEN output_tokens IS NULL AND kind = 'request'
-                    THEN try_cast(attributes['gen_ai.usage.output_tokens'] AS BIGINT)
-                ELSE output_tokens
-            END AS output_tokens
+        tail_selection.* REPLACE (
+            coalesce(tail_selection.model::VARCHAR, tail_described.model) AS model,
+            coalesce(tail_selection.input_tokens, tail_described.input_tokens) AS input_tokens,
+            coalesce(tail_selection.output_tokens, tail_described.output_tokens) AS output_tokens
         ),
         unit_id IN (FROM warm_up) AS warms_up,
         bool_or(unit_id NOT IN (FROM warm_up)) OVER (PARTITION BY side) AS has_other_steps
     FROM tail_selection
+    LEFT JOIN tail_described USING (unit_id)
     WHERE kind = $unit_kind
 )
 SELECT

@@ -6,7 +6,7 @@
 --   $windows: windows that the metric covers, as a list; NULL for the whole units.
 --   $stages: the stages, as a list.
 --   $is_per_token: whether times are per generated token after the first.
---   $unit_limit: units that are looked at on each side, chosen as if by lot, whatever order they arrived in.
+--   $unit_limit: about so many units are looked at on each side, chosen as if by lot.
 -- Columns:
 --   side: 0 = the selection, 1 = the baseline selection.
 --   unit_id: the unit.
@@ -14,14 +14,25 @@
 --   self_ns: exclusive time of the unit in it, nanoseconds (per token where asked); 0 where it has none.
 --   log_ratio: a million times ln(1 + self_ns over the mean of the baseline), which long tails move little.
 WITH
-chosen AS (
+sides AS (
     SELECT
         side,
-        unit_id,
-        CASE WHEN $is_per_token THEN output_tokens - 1 ELSE 1 END AS divisor
+        count(*) AS unit_count
     FROM tail_units
     WHERE left_out IS NULL
-    QUALIFY row_number() OVER (PARTITION BY side ORDER BY hash(start_ns, value_ns), start_ns, value_ns, unit_id) <= $unit_limit
+    GROUP BY side
+),
+chosen AS (
+    SELECT
+        tail_units.side,
+        tail_units.unit_id,
+        CASE WHEN $is_per_token THEN tail_units.output_tokens - 1 ELSE 1 END AS divisor
+    FROM tail_units
+    INNER JOIN sides USING (side)
+    WHERE
+        tail_units.left_out IS NULL
+        -- By what a unit is and not by its number, which depends on what arrived first.
+        AND hash(tail_units.start_ns, tail_units.value_ns) % 1000000 < 1e6 * $unit_limit / sides.unit_count
 ),
 spent AS (
     SELECT

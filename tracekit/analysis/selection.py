@@ -119,6 +119,7 @@ class Selection:
             raise QueryError(f"a condition does not fit the view `units`: {error}{hint}") from error
         metric = self.metric
         try:
+            self._cursor.execute(f"CREATE OR REPLACE TEMP TABLE tail_described AS {self._described()}")
             self._leave_out(outcome)
             self.create_table(
                 "tail_units",
@@ -131,6 +132,12 @@ class Selection:
         except duckdb.Error as error:
             raise QueryError(f"the units cannot be selected: {error}") from error
         self.create_table("tail_classes", "tail/classes", class_limit=CLASS_LIMIT)
+
+    def _described(self) -> str:
+        """The statement for what attributes tell of requests without a model; no rows where all have one."""
+        lacking = "SELECT 1 FROM tail_selection WHERE kind = 'request' AND model IS NULL LIMIT 1"
+        text = queries.text("tail/described_units")
+        return text if self._cursor.execute(lacking).fetchall() else f"SELECT * FROM ({text}) LIMIT 0"
 
     def _leave_out(self, outcome: str) -> None:
         """Make the table `unit_populations`."""

@@ -27,6 +27,9 @@ LARGE_FACTOR = 1.5
 GROWN_FACTOR = 1.1
 """A stage that takes so many times its baseline matters where it is not a negligible part of the whole."""
 
+TRIFLE_SHARE = 0.001
+"""Less than this of what the baseline takes is never called significant."""
+
 STAGE_SCHEMA = {
     "stage": pl.String,
     "owner": pl.String,
@@ -240,7 +243,8 @@ def _floors(tail: list[int], baseline: list[int], floor_ns: int, resolution_ns: 
     """The least excess of each stage that matters: of the whole, or of what the stage itself took."""
     before = np.array(baseline)
     has_moved = np.abs(np.array(tail) - before) >= (GROWN_FACTOR - 1) * before
-    return np.where(has_moved, resolution_ns, floor_ns)
+    trifle_ns = max(resolution_ns, round(TRIFLE_SHARE * int(before.sum())))
+    return np.where(has_moved, min(trifle_ns, floor_ns), floor_ns)
 
 
 def _alternative_excess(sums: StageSums, cohorts: list[Cohort]) -> np.ndarray:

@@ -25,7 +25,7 @@ from tracekit.analysis.rare_calls import rare_call_frame
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
-from tracekit.analysis.verdict import verdict_of
+from tracekit.analysis.verdict import NEGLIGIBLE_SHARE, verdict_of
 from tracekit.analysis.whose import clear_whose, whose_frame
 from tracekit.errors import UsageError
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric, UnitKind
@@ -218,7 +218,9 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
     whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
     if comparison.layout.levels:
-        stages = _surest_first(stages, whose, comparison.excess_ns if facts["significant"] else 0)
+        clear = clear_whose(whose).filter(pl.col("excess_ns") >= NEGLIGIBLE_SHARE * comparison.reference.mean_ns)
+        is_clear |= len(clear) > 0
+        stages = _surest_first(stages, clear, comparison.excess_ns if facts["significant"] else 0)
     if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
         facts["shortage"] = "too_few_blocks"
     return facts | {
@@ -241,11 +243,11 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
 def _surest_first(stages: pl.DataFrame, whose: pl.DataFrame, excess_ns: int) -> pl.DataFrame:
     """Stages that are slower beyond chance before those that could be chance, unless a small part of `excess_ns`.
 
-    Slower for all, or for some and clearly theirs (`clear_whose`). Where the whole could be chance (0), all of them
+    Slower for all, or for some and clearly theirs (`whose`). Where the whole could be chance (0), all of them
     come first, as in the sentence.
     """
     is_slower = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
-    is_sure = is_slower | pl.col("stage").is_in(clear_whose(whose)["stage"].to_list())
+    is_sure = is_slower | pl.col("stage").is_in(whose["stage"].to_list())
     is_part = pl.col("excess_ns") >= SURE_PART * max(excess_ns, 0)
     return stages.sort(is_sure & is_part, "excess_ns", "stage", descending=[True, True, False])
 

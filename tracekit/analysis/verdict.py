@@ -82,6 +82,17 @@ def is_load(answer: TailAnswer) -> bool:
     return excess_ns > 0 and int(grown.filter(is_shared())["excess_ns"].sum()) > MAJORITY * excess_ns
 
 
+def load_bounds_ns(answer: TailAnswer) -> tuple[int, int]:
+    """The most of the excess that load can explain, and the least that is slowness, in nanoseconds.
+
+    Load makes requests wait for each other and nothing else, so it explains no more than the time of shared stages. Of
+    the other stages those count as slowness that are longer beyond chance, each by the low end of its interval.
+    """
+    shared_ns = int(answer.stages.filter(is_shared())["excess_ns"].sum())
+    sure = certain_stages(answer).filter(~is_shared())
+    return min(max(shared_ns, 0), max(answer.excess_ns, 0)), int(sure["low_ns"].clip(0).sum())
+
+
 def is_shared() -> pl.Expr:
     """Rows of `stages` in which requests wait for each other."""
     return pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES)
@@ -129,7 +140,8 @@ def slower_calls(answer: TailAnswer) -> pl.DataFrame:
 
 def slower_for_some(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `whose` that a sentence may name of stages that are not slower for all: the clearest of each stage."""
-    found = clear_whose(answer.whose).unique("stage", keep="first", maintain_order=True)
+    is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
+    found = clear_whose(answer.whose).filter(is_part).unique("stage", keep="first", maintain_order=True)
     return found.filter(~pl.col("stage").is_in(slower_stages(answer)["stage"].to_list()))
 
 

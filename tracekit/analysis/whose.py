@@ -21,7 +21,7 @@ from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, studen
 from tracekit.schema import UnitKind
 
 UNIT_LIMIT = 20_000
-"""Units that are looked at on each side: more do not make a finding clearer."""
+"""About so many units are looked at on each side: more do not make a finding clearer."""
 
 MINIMUM_OF_VALUE = 5
 """A value with fewer units on a side, or with fewer others, is not judged."""

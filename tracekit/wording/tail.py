@@ -19,6 +19,7 @@ from tracekit.analysis import (
     lacks_counterparts,
     large_stages,
     larger_work,
+    load_bounds_ns,
     slower_calls,
     slower_for_some,
     slower_stages,
@@ -324,13 +325,17 @@ def _rare_call(row: dict[str, Any], answer: TailAnswer) -> str:
 
 
 def _load_sentence(answer: TailAnswer) -> str:
-    """How much more work arrived, by what rose most."""
+    """How much more work arrived, by what rose most, and the bounds of what load and slowness can each explain."""
     work, factor = answer.load.filter("is_higher").sort("factor").select("work", "factor").row(-1)
     what = str(work).replace("_", " ")
-    return (
-        f"In its time {factor:.1f} times as many {what} arrived each second as in the baseline, and most of the "
-        "excess is where requests wait for each other: load and slowness cannot be told apart."
+    lead = (
+        f"In its time {factor:.1f} times as many {what} arrived each second as in the baseline, and most of the excess"
     )
+    shared_ns, other_ns = load_bounds_ns(answer)
+    most = f"Load explains at most {duration_text(shared_ns)} of the {duration_text(answer.excess_ns)}"
+    least = f", and at least {duration_text(other_ns)} is slowness: it lies where they do not" if other_ns else ""
+    where = "and most of the excess is where requests wait for each other"
+    return f"{lead}, {where}: there load and slowness cannot be told apart. {most}{least}."
 
 
 def _shortage_sentence(answer: TailAnswer) -> str:

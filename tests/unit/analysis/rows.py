@@ -22,7 +22,7 @@ class Request:
     stages: Sequence[tuple[str, str, int]]
     start_ns: int = 0
     outcome: str = "ok"
-    model: str = "m"
+    model: str | None = "m"
     input_tokens: int | None = 10
     output_tokens: int | None = 5
     attributes: dict[str, Any] = field(default_factory=dict)

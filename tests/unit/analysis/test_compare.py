@@ -90,6 +90,51 @@ def test_more_failures_are_told(ask: Callable[..., CompareAnswer]) -> None:
     assert answer.regressions(0.05)[0].startswith("failed: 0.00% to 1")
 
 
+def swinging(count: int, *, first_s: int, more_ms: int) -> list[Request]:
+    """Requests a second apart whose queue follows a load that swings once in all of their time."""
+    draw = np.random.default_rng(first_s)
+    queue_ns = [int((40 + 20 * np.sin(2 * np.pi * n / count) + draw.uniform(0, 5)) * MS) for n in range(count)]
+    return [
+        Request([("ttft", "gw.auth", (5 + more_ms) * MS), ("ttft", "eng.queue", ns)], start_ns=(first_s + n) * S)
+        for n, ns in enumerate(queue_ns)
+    ]
+
+
+def test_a_large_change_of_all_is_certain_in_however_little_independent_time(store: Write) -> None:
+    """150 ms more for all of 608 requests: four blocks of time and what they differ by are enough."""
+    count = 608
+    units = [*swinging(count, first_s=0, more_ms=0), *swinging(count, first_s=count, more_ms=150)]
+    answer = compare(store(units), f"start_ns < {count * S}", f"start_ns >= {count * S}")
+    assert min(answer.block_counts) < 4
+    assert answer.verdict == "regressed"
+    whole = answer.metrics.row(by_predicate=pl.col("metric") == "ttft", named=True)
+    assert whole["significant"]
+    assert whole["low_ns"] < 150 * MS < whole["high_ns"]
+
+
+def test_a_slow_swing_is_no_change(store: Write) -> None:
+    """The same swing without the delay: one sees half a swing more of it, and nothing follows."""
+    count = 608
+    units = [*swinging(count, first_s=0, more_ms=0), *swinging(count, first_s=count, more_ms=0)[: count // 2]]
+    answer = compare(store(units), f"start_ns < {count * S}", f"start_ns >= {count * S}")
+    assert answer.verdict == "no_change"
+
+
+def test_requests_of_another_model_are_mix_where_only_their_root_tells_it(store: Write) -> None:
+    """Plain HTTP requests with `gen_ai.request.model`: twice the slow ones is no regression."""
+    draw = np.random.default_rng(8)
+    units = []
+    for number in range(2 * COUNT):
+        slow = draw.uniform() < (0.2 if number < COUNT else 0.8)
+        taken = int((200 if slow else 50) * MS * draw.uniform(0.9, 1.1))
+        model = {"gen_ai.request.model": "large" if slow else "small"}
+        units.append(Request([("e2e", "engine:answer", taken)], start_ns=number * S, model=None, attributes=model,
+                             input_tokens=None, output_tokens=None))  # fmt: skip
+    answer = compare(store(units), BEFORE, AFTER)
+    assert answer.verdict == "no_change"
+    assert answer.metrics.row(by_predicate=pl.col("metric") == "e2e", named=True)["mix_ns"] > 50 * MS
+
+
 def test_the_same_requests_do_not_differ(store: Write) -> None:
     """Not by a nanosecond, and nothing is called certain."""
     database = store(traffic(3))

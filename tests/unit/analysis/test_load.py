@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from tests.unit.analysis.rows import Request, Step
-from tracekit.analysis import TailAnswer, tail
+from tracekit.analysis import TailAnswer, load_bounds_ns, tail
 from tracekit.analysis.load import HIGHER_FACTOR
 from tracekit.store import Database
 
@@ -49,6 +50,21 @@ def test_twice_the_requests_are_load_or_slowness(store: Write) -> None:
     assert answer.load["work"].to_list() == ["input_tokens", "output_tokens", "requests"]
     assert answer.load["is_higher"].all()
     assert answer.load["factor"].to_list() == pytest.approx([2.0] * 3, rel=0.01)
+
+
+def test_what_lies_outside_of_shared_machines_is_slowness_at_any_load(store: Write) -> None:
+    """Twice the requests, 100 ms more in the queue, and a route that is 30 ms slower: both parts are bounded."""
+    after = [
+        replace(unit, stages=[unit.stages[0], ("ttft", "gw.route", unit.stages[1][2] + 30 * MS)])
+        for unit in _requests(every_ms=500, count=1000, start_ns=CHANGE_NS, decode_ms=200)
+    ]
+    answer = _after_before(store(BEFORE + after))
+    assert answer.verdict == "load_or_slowness"
+    most_load_ns, least_slowness_ns = load_bounds_ns(answer)
+    assert most_load_ns == answer.stages.filter(stage="eng.queue")["excess_ns"].item()
+    assert least_slowness_ns == pytest.approx(30 * MS, rel=0.05)
+    assert least_slowness_ns <= 30 * MS
+    assert re.search(r"Load explains at most \S+ ms of the 130 ms, and at least 29\S* ms is slowness", answer.summary)
 
 
 def test_load_is_told_where_nothing_follows_for_others(store: Write) -> None:
