@@ -38,6 +38,9 @@ _POINTS = ("metric_points", "metric_histograms", "metric_summaries")
 # After a size limit has been met there is room for a while.
 _FILL_SHARE = 0.8
 _SIZE_ROUNDS = 4
+_ROW_GROUP_ROWS = 122_880
+"""Rows whose room comes free together (DuckDB's default)."""
+
 _COPY_SUFFIX = ".rewritten"
 _LOG_SUFFIX = ".wal"
 
@@ -58,7 +61,7 @@ def prune(database: Database, *, before_ns: int | None = None, max_bytes: int | 
 
     Traces go as a whole once their last span ended before; of training jobs single spans and steps go. The
     room in the file is used again by what arrives; `rewrite` makes the file itself smaller. Small stores may
-    keep more than `max_bytes`, since room comes free by row groups of 122,880 rows. Raises `StoreError` where
+    keep more than `max_bytes`, since room comes free by row groups. Raises `StoreError` where
     the store cannot be written.
     """
     removed = PruneReport()
@@ -66,7 +69,9 @@ def prune(database: Database, *, before_ns: int | None = None, max_bytes: int | 
         removed = _removed(database, removed, before_ns)
     used, previous = used_bytes(database), None
     for _ in range(_SIZE_ROUNDS):
-        if max_bytes is None or used <= max_bytes or used == previous:
+        # Room that does not come free though whole row groups went is held by somebody who reads.
+        is_held = used == previous and removed.spans >= _ROW_GROUP_ROWS
+        if max_bytes is None or used <= max_bytes or is_held:
             break
         limit_ns = database.query("store/age_quantile", share=1 - _FILL_SHARE * max_bytes / used)["before_ns"][0]
         if limit_ns is None:
