@@ -12,6 +12,7 @@ import polars as pl
 from tracekit.analysis import blocks
 from tracekit.analysis.answer import question
 from tracekit.analysis.compare_answer import CompareAnswer, Verdict
+from tracekit.analysis.compare_load import is_of_load, load_frame, stage_layers
 from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selected
 from tracekit.analysis.judgement import middle_ranks, own_block_count
 from tracekit.analysis.mix import whole_parts
@@ -47,7 +48,6 @@ STAGE_SCHEMA = {"metric": pl.String, "stage": pl.String, **_CHANGE}
 OUTCOME_SCHEMA = {"outcome": pl.String} | dict.fromkeys(("before", "after", "change", "low", "high"), pl.Float64) | {
     "significant": pl.Boolean
 }  # fmt: skip
-LOAD_SCHEMA = {"work": pl.String, "before_per_s": pl.Float64, "after_per_s": pl.Float64, "factor": pl.Float64}
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,13 @@ def compare(
     judged = _Judged(uncertainty, means, shares)
     metrics, stages = _metric_frame(matches, judged), _stage_frame(names, matches, judged)
     outcomes = _outcome_frame(shares, judged)
+    load = load_frame(sides)
     verdict = shortage or _verdict(metrics, stages, outcomes)
+    if verdict in ("regressed", "stage_slower") and is_of_load(load, stages, outcomes, stage_layers(database, names)):
+        verdict = "load_or_slowness"
     return CompareAnswer(
         before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
-        metrics=metrics, stages=stages, outcomes=outcomes, load=_load_frame(sides),
+        metrics=metrics, stages=stages, outcomes=outcomes, load=load,
         method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict,
         left_out=compared.left_out, seen_from=compared.seen_from,
     )  # fmt: skip
@@ -264,24 +267,6 @@ def _outcome_frame(shares: _Shares, judged: _Judged) -> pl.DataFrame:
         },
         schema=OUTCOME_SCHEMA,
     )  # fmt: skip
-
-
-def _load_frame(sides: list[ComparedSide]) -> pl.DataFrame:
-    """Requests and tokens that arrived each second on both sides (LOAD_SCHEMA)."""
-    if any(len(side.units) < 2 for side in sides):
-        return pl.DataFrame(schema=LOAD_SCHEMA)
-    rates = []
-    for side in sides:
-        starts = side.units["start_ns"].to_numpy()
-        seconds = max(int(starts[-1] - starts[0]), 1) / 1e9
-        amounts = {"requests": len(side.units)} | {
-            name: int(side.units[name].fill_null(0).sum()) for name in ("input_tokens", "output_tokens")
-        }
-        rates.append({name: amount / seconds for name, amount in amounts.items()})
-    table = [
-        (name, rates[0][name], rates[1][name], rates[1][name] / rates[0][name]) for name in rates[0] if rates[0][name]
-    ]
-    return pl.DataFrame(table, schema=LOAD_SCHEMA, orient="row")
 
 
 def _verdict(metrics: pl.DataFrame, stages: pl.DataFrame, outcomes: pl.DataFrame) -> Verdict:

@@ -11,10 +11,19 @@ from tracekit.analysis.worded import in_words
 from tracekit.schema import exchanged
 
 Verdict = Literal[
-    "regressed", "improved", "mixed", "stage_slower", "no_change", "too_few_blocks", "too_few_units", "no_units"
+    "regressed",
+    "improved",
+    "mixed",
+    "stage_slower",
+    "load_or_slowness",
+    "no_change",
+    "too_few_blocks",
+    "too_few_units",
+    "no_units",
 ]
 """regressed: a metric, goodput or failures are worse beyond chance. improved: better, and nothing is worse.
 mixed: some are worse and others better. stage_slower: no whole metric is worse beyond chance, but a stage is.
+load_or_slowness: more work arrived after, and what takes longer does so where requests wait for each other.
 no_change: nothing beyond chance. too_few_units, too_few_blocks: the figures are exact, but nothing follows from them.
 no_units: a side is empty.
 """

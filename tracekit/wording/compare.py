@@ -30,6 +30,7 @@ def _head(answer: CompareAnswer) -> str:
         "too_few_blocks": f"{compared}: too little independent time for a conclusion.",
         "no_change": f"Nothing changed beyond chance: {compared}.",
         "stage_slower": f"As a whole nothing is slower beyond chance, but a stage is: {compared}.",
+        "load_or_slowness": f"Slower where requests wait for each other, and more of them arrived: {compared}.",
         "regressed": f"Worse: {compared}.",
         "improved": f"Better: {compared}.",
         "mixed": f"Some is worse, some better: {compared}.",

@@ -219,3 +219,35 @@ def test_the_question_in_sql_agrees(store: Write) -> None:
     told = compare(database, BEFORE, AFTER).stages.filter(metric="e2e")
     pair = asked.join(told, on="stage", suffix="_told").filter(stage="eng.prefill").row(0, named=True)
     assert abs(pair["excess_ns"] - pair["excess_ns_told"]) < 0.15 * pair["excess_ns_told"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "per_s", "verdict"),
+    [
+        # More requests wait longer for each other: load and slowness look the same.
+        ("eng.queue", 2, "load_or_slowness"),
+        # Where requests do not share, or as many come, it is slower.
+        ("gw.auth", 2, "regressed"),
+        ("eng.queue", 1, "regressed"),
+    ],
+)
+def test_more_work_is_told_from_slowness(store: Write, stage: str, per_s: int, verdict: str) -> None:
+    """By how much more arrived, and by where the time went."""
+    draw = np.random.default_rng(5)
+
+    def arriving(count: int, *, first_ns: int, gap_ns: int, more_ms: int) -> list[Request]:
+        noise = draw.uniform(0, 4, (count, 2))
+        times = [{"gw.auth": 5.0 + one, "eng.queue": 20.0 + two} for one, two in noise]
+        return [
+            Request(
+                [("ttft", name, int((ms + (more_ms if name == stage else 0)) * MS)) for name, ms in parts.items()],
+                start_ns=first_ns + number * gap_ns,
+            )
+            for number, parts in enumerate(times)
+        ]
+
+    before = arriving(300, first_ns=0, gap_ns=S, more_ms=0)
+    after = arriving(300 * per_s, first_ns=300 * S, gap_ns=S // per_s, more_ms=15)
+    answer = compare(store([*before, *after]), f"start_ns < {300 * S}", f"start_ns >= {300 * S}")
+    assert answer.verdict == verdict
+    assert answer.summary.startswith("Slower where requests wait" if verdict == "load_or_slowness" else "Worse")
