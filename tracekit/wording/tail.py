@@ -18,8 +18,6 @@ from tracekit.analysis import (
     is_mix,
     lacks_counterparts,
     large_stages,
-    larger_work,
-    load_bounds_ns,
     slower_calls,
     slower_for_some,
     slower_stages,
@@ -29,6 +27,7 @@ from tracekit.analysis import (
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
 from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, counted, difference_text, duration_text, moment_text
+from tracekit.wording.tail_other_work import lack_sentence, load_sentence, mix_sentence
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NEARLY_ALL = 0.9
@@ -229,13 +228,13 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
         return _slower_calls_conclusion(answer)
     sentences = []
     if is_mix(answer):
-        sentences.append(_mix_sentence(answer))
+        sentences.append(mix_sentence(answer))
     elif lacks_counterparts(answer):
-        sentences.append(_lack_sentence(answer))
+        sentences.append(lack_sentence(answer))
     if verdict != "improved" and not is_mix(answer) and not len(clear_whose(answer.whose)):
         sentences.append(_who_sentence(answer))
     if not is_mix(answer) and is_load(answer):
-        sentences.append(_load_sentence(answer))
+        sentences.append(load_sentence(answer))
     if verdict == "excess_spread":
         sentences.append("No single stage stands out from chance.")
     if len(slower_calls(answer)):
@@ -324,20 +323,6 @@ def _rare_call(row: dict[str, Any], answer: TailAnswer) -> str:
     )
 
 
-def _load_sentence(answer: TailAnswer) -> str:
-    """How much more work arrived, by what rose most, and the bounds of what load and slowness can each explain."""
-    work, factor = answer.load.filter("is_higher").sort("factor").select("work", "factor").row(-1)
-    what = str(work).replace("_", " ")
-    lead = (
-        f"In its time {factor:.1f} times as many {what} arrived each second as in the baseline, and most of the excess"
-    )
-    shared_ns, other_ns = load_bounds_ns(answer)
-    most = f"Load explains at most {duration_text(shared_ns)} of the {duration_text(answer.excess_ns)}"
-    least = f", and at least {duration_text(other_ns)} is slowness: it lies where they do not" if other_ns else ""
-    where = "and most of the excess is where requests wait for each other"
-    return f"{lead}, {where}: there load and slowness cannot be told apart. {most}{least}."
-
-
 def _shortage_sentence(answer: TailAnswer) -> str:
     """Why nothing follows for others."""
     which = f"this {answer.unit}" if answer.tail_count == 1 else f"these {answer.unit}s"
@@ -391,40 +376,6 @@ def _shown(parts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 def _counts(part_ns: int, whole_ns: int, sign: int) -> bool:
     return sign * part_ns > 0 and abs(part_ns) >= _SHOWN_SHARE * abs(whole_ns)
-
-
-def _mix_sentence(answer: TailAnswer) -> str:
-    rate_ns = int(answer.stages["rate_ns"].sum())
-    like_units = "as fast"
-    if rate_ns:
-        like_units = f"{duration_text(abs(rate_ns))} {'slower' if rate_ns > 0 else 'faster'}"
-    others = f"the slow {answer.unit}s are of other kinds or sizes"
-    return f"It is mix, not slowness: {others}, like ones are {like_units}{_tokens_text(answer)}."
-
-
-def _lack_sentence(answer: TailAnswer) -> str:
-    if not len(larger_work(answer)):
-        kind = "a kind or size" if answer.unit == "request" else "a job"
-        return (
-            f"Most of it lies in {answer.unit}s of {kind} that only one side has: other work and slower work "
-            "cannot be told apart."
-        )
-    return (
-        f"Most of it lies in larger {answer.unit}s, and the baseline has no {answer.unit}s of this size: "
-        f"size and slowness cannot be told apart{_tokens_text(answer)}."
-    )
-
-
-def _tokens_text(answer: TailAnswer) -> str:
-    return "".join(_token_text(row) for row in larger_work(answer).iter_rows(named=True))
-
-
-def _token_text(row: dict[str, float | str]) -> str:
-    """What a token takes on both sides: information, no proof of equal speed."""
-    each, before = (duration_text(round(float(row[f"{side}_ns_per_token"]))) for side in ("tail", "baseline"))
-    tokens = str(row["tokens"]).replace("_", " ")
-    compared = f"{row['baseline_tokens']:,.0f} at {before}"
-    return f"; {row['tail_tokens']:,.0f} {tokens} at {each} each against {compared}"
 
 
 def _level_sentence(answer: TailAnswer) -> str:
