@@ -92,6 +92,8 @@ def compare(
     outcomes = _outcome_frame(shares, judged)
     load = load_frame(sides)
     verdict = shortage or _verdict(metrics, stages, outcomes)
+    if verdict == "no_change" and min(block_counts) < blocks.MINIMUM_BLOCKS:
+        verdict = "too_few_blocks"
     if verdict in ("regressed", "stage_slower") and is_of_load(load, stages, outcomes, stage_layers(database, names)):
         verdict = "load_or_slowness"
     return CompareAnswer(

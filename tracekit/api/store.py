@@ -160,7 +160,7 @@ class Store:
         >>> answer = store.tail("ttft", where="attributes['scenario'] = 'overload'",
         ...                     baseline="attributes['scenario'] = 'steady'")
         >>> answer.verdict, answer.stages["stage"][0]
-        ('too_few_blocks', 'eng.queue')
+        ('load_or_slowness', 'eng.queue')
         >>> answer.stages["excess_ns"].sum() == answer.excess_ns
         True
         """
