@@ -108,7 +108,7 @@ def test_health_checks_are_no_requests_where_anything_calls_a_model(database: Da
     health = Seen(1, 0, MS, "GET /health", trace=2, kind=2)
     answer = request_goodput(receive(database, tmp_path, [root(S, 200), call(2, 0, S), health]), "e2e=1s")
     assert (answer.attempted, answer.good, answer.not_model_calls) == (1, 1, 1)
-    assert "1 requests that call no model were left out" in goodput_notes(answer)
+    assert "1 request that calls no model was left out" in goodput_notes(answer)
 
 
 def test_what_cannot_be_measured_is_unknown_and_said(store: Write) -> None:
