@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 _NAME = re.compile(r"[a-z_]+(?:/[a-z_]+)?/[a-z0-9_]+")
+_LONGEST_NAME = 200
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -27,7 +28,7 @@ def text(name: str) -> str:
 
 def is_known(name: str) -> bool:
     """Whether there is a statement `queries/<name>.sql`; no name leads out of the folder."""
-    return bool(_NAME.fullmatch(name)) and (folder("queries") / f"{name}.sql").is_file()
+    return len(name) <= _LONGEST_NAME and bool(_NAME.fullmatch(name)) and (folder("queries") / f"{name}.sql").is_file()
 
 
 def names(topic: str) -> list[str]:

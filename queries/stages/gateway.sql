@@ -25,7 +25,8 @@
 --     span.
 --   placed_by: span whose clock start_ns and end_ns come from.
 --   source, quality: what a part rests on.
---   vantage: gateway, or client where the call is the root of its trace.
+--   vantage: gateway, or client where the call is the root of its trace or nothing in its trace serves anybody in the
+--     process that calls: a program with steps of its own.
 --   first_token_ns, last_token_ns: nanoseconds since the epoch. A stream that did not fail ends
 --     with its span; of several that run in parallel (choices) no last token is known.
 --   input_tokens, output_tokens: counts.
@@ -193,6 +194,13 @@ handled AS (
         AND call.start_ns < handler.end_ns
         AND call.end_ns > handler.start_ns
 ),
+serving AS (
+    SELECT in_model_traces.span_row
+    FROM in_model_traces
+    SEMI JOIN (SELECT trace_no, resource_id FROM batch_spans WHERE kind IN (2, 5)) AS served
+        USING (trace_no, resource_id)
+    WHERE in_model_traces.is_call
+),
 facing AS (
     SELECT span_row, is_call FROM in_model_traces WHERE is_call
     UNION ALL
@@ -264,7 +272,9 @@ timed AS (
 facts AS (
     SELECT
         span_row,
-        CASE WHEN is_call AND parent_span_id IS NULL THEN 'client' ELSE 'gateway' END AS vantage,
+        CASE
+            WHEN is_call AND (parent_span_id IS NULL OR serving.span_row IS NULL) THEN 'client' ELSE 'gateway'
+        END AS vantage,
         first_token_ns,
         CASE
             WHEN is_call AND status_code != 2 AND choice_count = 1 AND first_token_ns IS NOT NULL
@@ -282,6 +292,7 @@ facts AS (
             ELSE said_outcome
         END AS outcome
     FROM timed
+    LEFT JOIN serving USING (span_row)
 )
 SELECT
     reached.span_row,

@@ -83,7 +83,7 @@ def test_files_go_through_the_server_with_the_same_report_and_the_same_store(
         expected = direct.ingest(folder, folder / "good.pb", folder / "not there.pb")
         found = remote.ingest(folder, folder / "good.pb", folder / "not there.pb")
         assert found.as_dict() == expected.as_dict()
-        assert (found.spans, found.duplicates, found.rejected) == (expected.spans, 4000, 5)
+        assert (found.spans, found.duplicates, found.rejected) == (expected.spans, 4000, 7)
         assert_frame_equal(remote.sql(SPANS), direct.sql(SPANS))
         count = "SELECT count(*) AS units, sum(span_count) AS spans FROM units"
         assert_frame_equal(remote.sql(count), direct.sql(count))

@@ -144,7 +144,7 @@ def test_stragglers_name_what_was_injected(folder: Path) -> None:
     """Data loading on rank 2, the checkpoint of step 39, forward on rank 1; the others waited."""
     answer = json.loads(tracekit("stragglers", "--json", cwd=folder).stdout)
     named = {(row["rank"], row["operation"], row["first_step"], row["last_step"]) for row in answer["culprits"]}
-    assert named == {(2, "data_load", 20, 29), (None, "checkpoint_save", 39, 39), (1, "forward", 40, 49)}
+    assert named == {(2, "data_load", 20, 29), (0, "checkpoint_save", 39, 39), (1, "forward", 40, 49)}
 
 
 def test_strict_quality_exits_with_3_unless_good(folder: Path) -> None:

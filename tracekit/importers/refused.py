@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tracekit.errors import UnknownFormatError
@@ -17,20 +17,29 @@ _OPERATIONS = "step, rank, operation, start_ns and end_ns (docs/stages.md lists 
 
 @dataclass(frozen=True, slots=True)
 class KnownFormat:
-    """One format that is not read; `sign` is looked for at the beginning, of JSON behind the first brace."""
+    """One format that is not read; `sign` is looked for at the beginning, of JSON behind the first brace, or asked."""
 
     name: str
-    sign: re.Pattern[bytes]
+    sign: re.Pattern[bytes] | Callable[[bytes], bool]
     advice: str
 
     def is_in(self, head: bytes) -> bool:
         """Whether a file that begins so is of the format."""
-        return self.sign.match(head) is not None
+        return self.sign.match(head) is not None if isinstance(self.sign, re.Pattern) else self.sign(head)
 
 
 def _json(key: str) -> re.Pattern[bytes]:
     """A text of JSON that has a key in its beginning."""
     return re.compile(rb"[\s\x00\xef\xbb\xbf\[]*\{.{0,60000}?\"(?:" + key.encode() + rb")\"\s*:", re.DOTALL)
+
+
+def _is_table(head: bytes) -> bool:
+    """Whether names stand in the first line and as many values in the second: prose has commas, too."""
+    names, _, rest = head.partition(b"\n")
+    values = rest.partition(b"\n")[0]
+    if not re.match(rb"[\xef\xbb\xbf]{0,3}[A-Za-z_\"][\w .\"/-]*(?:[,;\t][\w .\"/-]+)+\r?$", names):
+        return False
+    return any(names.count(one) == values.count(one) > 0 for one in (b",", b";", b"\t"))
 
 
 def _bytes(pattern: bytes) -> re.Pattern[bytes]:
@@ -68,7 +77,7 @@ KNOWN = (
     KnownFormat("a web page or XML", _bytes(rb"[\s\xef\xbb\xbf]*<(?:!DOCTYPE|!--|\?xml|html)(?i:)"),
                 "it may be a sign-in page: save the answer of the API"),
     KnownFormat("a table (CSV) without the columns of an operation table",
-                _bytes(rb"[\xef\xbb\xbf]{0,3}[A-Za-z_\"][\w .\"/-]*(?:[,;\t][\w .\"/-]+)+\r?\n"),
+                _is_table,
                 f"it needs {_OPERATIONS}"),
 )  # fmt: skip
 """In the order in which they are asked."""

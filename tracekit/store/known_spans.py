@@ -40,7 +40,9 @@ _SERVING_KINDS = (2, 5)
 def sided_ids(spans: pa.Table) -> NDArray[np.uint64]:
     """Span ids, those of servers and consumers with another number than those of the spans that call them."""
     is_serving = np.isin(numbers(spans["kind"]), _SERVING_KINDS)
-    return numbers(spans["span_id"]).astype(np.uint64) ^ np.where(is_serving, SIDE, np.uint64(0))
+    # One without an id is refused where it is written; here it only has to be a number.
+    ids = one_array(spans["span_id"]).fill_null(0)
+    return numbers(ids).astype(np.uint64) ^ np.where(is_serving, SIDE, np.uint64(0))
 
 
 def span_keys(spans: pa.Table) -> NDArray[np.uint64]:
