@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def ask(server: ServeProcess, statement: str, *, seconds: float, path: str = "/a
     return server.post(body.encode(), path, **{"Content-Type": "application/json"})
 
 
-def fare(server: ServeProcess, statement: str, *, seconds: float) -> dict[str, float]:
+def fare(server: ServeProcess, statement: str, *, seconds: float) -> dict[str, Any]:
     """Ask from several askers at once, again and again, and send meanwhile: how the senders fared."""
     over = threading.Event()
 
@@ -58,6 +59,7 @@ def fare(server: ServeProcess, statement: str, *, seconds: float) -> dict[str, f
     for asker in askers:
         asker.start()
     statuses: list[int] = []
+    said: set[str] = set()
     times_s: list[float] = []
     sizes: list[int] = []
     until = time.monotonic() + seconds
@@ -67,7 +69,9 @@ def fare(server: ServeProcess, statement: str, *, seconds: float) -> dict[str, f
             began = time.monotonic()
             connection.request("POST", "/v1/traces", payload, {"Content-Type": "application/x-protobuf"})
             response = connection.getresponse()
-            response.read()
+            body = response.read()
+            if response.status != 200:
+                said.add(f"{response.status} {body[:300]!r}")
             times_s.append(time.monotonic() - began)
             statuses.append(response.status)
             sizes.append(resident_bytes(server.process.pid))
@@ -80,6 +84,7 @@ def fare(server: ServeProcess, statement: str, *, seconds: float) -> dict[str, f
         "p50_ms": round(float(np.quantile(times_s, 0.5)) * 1e3),
         "p99_ms": round(float(np.quantile(times_s, 0.99)) * 1e3),
         "peak_mib": max(sizes) >> 20,
+        "said": "; ".join(sorted(said)),
     }
 
 

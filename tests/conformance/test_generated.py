@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import tracekit as tk
 from tests.conformance.process import ServeProcess
-from tracekit.cli.generate import generate
+from tracekit.cli import commands
 
 
 def test_what_generate_sends_to_an_endpoint_is_what_it_would_have_written(tmp_path: Path) -> None:
@@ -19,13 +19,15 @@ def test_what_generate_sends_to_an_endpoint_is_what_it_would_have_written(tmp_pa
     url = f"http://127.0.0.1:{server.http_port}"
     try:
         command = ["engine_errors", "--seed", "3", *settings, "--out", str(tmp_path / "truth"), "--endpoint", url]
-        sent = CliRunner().invoke(generate, command, catch_exceptions=False)
+        sent = CliRunner().invoke(commands, ["generate", *command], catch_exceptions=False)
     finally:
         assert server.stop() == 0
     assert sent.exit_code == 0, sent.output
     assert [path.name for path in (tmp_path / "truth").iterdir()] == ["truth.json"]
 
-    CliRunner().invoke(generate, ["engine_errors", "--seed", "3", *settings, "--out", str(tmp_path / "files")])
+    CliRunner().invoke(
+        commands, ["generate", "engine_errors", "--seed", "3", *settings, "--out", str(tmp_path / "files")]
+    )
     with tk.open(tmp_path / "written.duckdb") as written, tk.open(tmp_path / "sent.duckdb") as arrived:
         for name in ("traces", "metrics", "logs"):
             written.ingest(tmp_path / "files" / f"{name}.jsonl")
