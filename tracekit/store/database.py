@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -22,6 +23,8 @@ from tracekit.store.dedup_cache import DedupCache
 from tracekit.store.frames import frame, unterminated
 from tracekit.store.known_spans import load_recent
 from tracekit.store.recent_spans import RecentSpans
+
+_LONGEST_CLOSE_S = 10.0
 
 
 class Database:
@@ -114,7 +117,7 @@ class Database:
         with self.building, self.writing, self._cursor_lock:
             if self._connect_again is None or len(self._cursors):
                 return False
-            self._connection.close()
+            _close(self._connection)
             self._connection = self._connect_again()
             self.dedup_cache.rows_written = 0
             return True
@@ -155,7 +158,7 @@ class Database:
     def close(self) -> None:
         """Close the store; cursors that are in use go on to the end of their work."""
         with self._cursor_lock:
-            self._connection.close()
+            _close(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -220,3 +223,15 @@ def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
         cursor.execute("ROLLBACK")
     except duckdb.Error:
         return
+
+
+def _close(connection: duckdb.DuckDBPyConnection) -> None:
+    """Close a connection; one that another thread is just in refuses instead of waiting (DuckDB 2), for a moment."""
+    deadline = time.monotonic() + _LONGEST_CLOSE_S
+    while True:
+        try:
+            return connection.close()
+        except duckdb.ResourceInUseException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
