@@ -29,6 +29,9 @@ from tracekit.store import Database, WatchedDatabase
 
 Answer = TypeVar("Answer")
 
+_QUIET_S = 0.5
+"""How long a commit that lacked memory has it for itself."""
+
 _TICK_S = 0.02
 _POLITENESS = 10
 _LACKS_MEMORY = "the query needs more memory than a question may have and was stopped; ask for less at once"
@@ -113,6 +116,7 @@ class Governor:
         self._running: list[Question] = []
         self._waiting = 0
         self._closed = False
+        self._quiet_until = 0.0
         self._changed = threading.Condition()
         self._watcher = threading.Thread(target=self._watch, name="tracekit-governor", daemon=True)
         self._watcher.start()
@@ -163,11 +167,18 @@ class Governor:
         return question, self._threads.submit(self._run, question, work, time.monotonic())
 
     def stop_all(self, *, why: str = "it needed memory that receiving needs", timeout_s: float = 5.0) -> bool:
-        """Stop every running question and wait until all have ended; whether they have."""
+        """Stop every running question and wait until all have ended; whether they have.
+
+        Meanwhile and for `_QUIET_S` after it none begins: those that wait would take the same memory at once.
+        """
         with self._changed:
+            self._quiet_until = time.monotonic() + timeout_s
             for question in self._running:
                 question.stop(QueryError(f"the query was stopped: {why}; ask for less"))
-            return self._changed.wait_for(lambda: not self._running, timeout=timeout_s)
+            have_ended = self._changed.wait_for(lambda: not self._running, timeout=timeout_s)
+            self._quiet_until = time.monotonic() + _QUIET_S
+            self._changed.notify_all()
+            return have_ended
 
     def close(self, *, timeout_s: float = 2.0) -> None:
         """Take no more questions and stop those there are."""
@@ -184,6 +195,8 @@ class Governor:
 
     def _run(self, question: Question, work: Callable[[Question, Database], Answer], asked_at: float) -> Answer:
         with self._changed:
+            while not self._closed and (left_s := self._quiet_until - time.monotonic()) > 0:
+                self._changed.wait(left_s)
             self._waiting -= 1
             question.started_at, question.started_bytes = time.monotonic(), resident_bytes()
             self._running.append(question)
