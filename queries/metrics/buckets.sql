@@ -22,7 +22,7 @@ SELECT
     (histogram_buckets.end_ns - $first_ns) // $every_ns AS window_number,
     histogram_buckets.low,
     histogram_buckets.high,
-    sum(histogram_buckets.count)::BIGINT AS count
+    sum(histogram_buckets.count)::DOUBLE AS count
 FROM histogram_buckets
 INNER JOIN asked_series USING (stream_id)
 GROUP BY ALL

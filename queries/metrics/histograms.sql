@@ -45,7 +45,7 @@ SELECT
     if(bool_or(total IS NULL), NULL, sum(total) / nullif(sum(increase), 0)) AS mean,
     sum(increase / nullif(covered_ns, 0) * 1e9) AS rate_per_s,
     sum(restart_count)::BIGINT AS restart_count,
-    sum(unsplit_count)::BIGINT AS unsplit_count
+    sum(unsplit_count)::DOUBLE AS unsplit_count
 FROM by_series
 GROUP BY ALL
 ORDER BY sender_name, service_name, host_name, model, window_number

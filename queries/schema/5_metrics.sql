@@ -179,7 +179,7 @@ SELECT
     time_ns AS end_ns,
     factor * CASE
         WHEN is_delta OR previous_ns IS NULL OR is_reset THEN "value"
-        ELSE coalesce((value_int - previous_int)::DOUBLE, "value" - previous_value)
+        ELSE coalesce((value_int::HUGEINT - previous_int)::DOUBLE, "value" - previous_value)
     END AS increase,
     is_reset
 FROM judged
@@ -225,7 +225,7 @@ SELECT
         ELSE start_ns
     END AS start_ns,
     time_ns AS end_ns,
-    (count - if(is_difference, previous_count, 0))::BIGINT AS count,
+    (count::HUGEINT - if(is_difference, previous_count, 0)) AS count,
     factor * (sum - if(is_difference, previous_sum, 0)) AS sum,
     factor * min AS least,
     factor * max AS largest,
@@ -249,7 +249,7 @@ FROM taken;
 CREATE OR REPLACE VIEW histogram_buckets AS
 WITH
 known AS (
-    SELECT *, least(buckets.scale, coalesce(buckets_before.scale, buckets.scale)) AS common_scale
+    SELECT *, least(buckets.scale, coalesce(buckets_before.scale, buckets.scale))::BIGINT AS common_scale
     FROM histogram_increases
     WHERE has_buckets
 ),
@@ -258,7 +258,7 @@ explicit AS (
         stream_id, start_ns, end_ns, least, largest, factor,
         buckets.explicit_bounds[number - 1] AS low,
         buckets.explicit_bounds[number] AS high,
-        buckets.bucket_counts[number]::BIGINT - coalesce(buckets_before.bucket_counts[number], 0)::BIGINT AS count
+        buckets.bucket_counts[number]::HUGEINT - coalesce(buckets_before.bucket_counts[number], 0) AS count
     FROM (
         SELECT *, unnest(range(1, len(buckets.bucket_counts) + 1)) AS number
         FROM known
@@ -274,22 +274,22 @@ sides AS (
 exponential_rows AS (
     SELECT
         stream_id, start_ns, end_ns, least, largest, factor, common_scale, 1 AS half,
-        floor((side.positive_offset + unnest(range(len(side.positive_counts))))
+        floor((side.positive_offset::BIGINT + unnest(range(len(side.positive_counts))))
             / pow(2.0, side.scale - common_scale)) AS number,
-        sign * unnest(side.positive_counts)::BIGINT AS count
+        sign * unnest(side.positive_counts)::HUGEINT AS count
     FROM sides
     UNION ALL
     SELECT
         stream_id, start_ns, end_ns, least, largest, factor, common_scale, -1 AS half,
-        floor((side.negative_offset + unnest(range(len(side.negative_counts))))
+        floor((side.negative_offset::BIGINT + unnest(range(len(side.negative_counts))))
             / pow(2.0, side.scale - common_scale)) AS number,
-        sign * unnest(side.negative_counts)::BIGINT AS count
+        sign * unnest(side.negative_counts)::HUGEINT AS count
     FROM sides
     UNION ALL
     SELECT
         stream_id, start_ns, end_ns, least, largest, factor, common_scale, 0 AS half,
         max(side.zero_threshold) OVER (PARTITION BY stream_id, start_ns, end_ns) AS number,
-        sign * side.zero_count::BIGINT AS count
+        sign * side.zero_count::HUGEINT AS count
     FROM sides
 ),
 exponential AS (
@@ -305,7 +305,7 @@ exponential AS (
             WHEN 0 THEN coalesce(number, 0)
             ELSE -pow(2.0, number * pow(2.0, -common_scale))
         END AS high,
-        sum(count)::BIGINT AS count
+        sum(count)::HUGEINT AS count
     FROM exponential_rows
     GROUP BY stream_id, start_ns, end_ns, least, largest, factor, common_scale, half, number
 )
@@ -314,8 +314,8 @@ SELECT
     start_ns,
     end_ns,
     -- No value of the interval lies beyond the least and the largest that the series has seen.
-    greatest(factor * low, least) AS low,
-    least(factor * high, largest) AS high,
+    greatest(if(isfinite(factor * low), factor * low, NULL), if(isfinite(least), least, NULL)) AS low,
+    least(if(isfinite(factor * high), factor * high, NULL), if(isfinite(largest), largest, NULL)) AS high,
     count
 FROM (FROM explicit UNION ALL BY NAME FROM exponential) AS all_buckets
 WHERE count != 0;

@@ -36,7 +36,7 @@ VALUE_SCHEMA = (
     | dict.fromkeys(METRIC_GROUPS, pl.String)
     | {"kind": pl.String, "series_count": pl.Int64, "point_count": pl.Int64}
     | dict.fromkeys(("mean", "total", "least", "largest", "increase", "rate_per_s"), pl.Float64)
-    | dict.fromkeys(("restart_count", "unsplit_count"), pl.Int64)
+    | {"restart_count": pl.Int64, "unsplit_count": pl.Float64}
     | dict.fromkeys(_QUANTILE_COLUMNS, pl.Float64)
 )
 _SHAPES = {"gauge": "gauge", "sum": "sum", "histogram": "histogram", "exponential_histogram": "histogram"}

@@ -25,7 +25,7 @@ def metrics_summary(answer: MetricsAnswer) -> str:
 
 def quantity_text(value: float | None, unit: str | None) -> str:
     """A value of a metric in its unit: shares in per cent, seconds as durations, bytes with decimal prefixes."""
-    if value is None:
+    if value is None or value != value:
         return "not known"
     if unit == "1":
         return share_text(value)
@@ -68,6 +68,8 @@ def _most(answer: MetricsAnswer) -> str:
 
 def _range(row: dict[str, Any], unit: str | None) -> str:
     low, high = (quantity_text(row[name], unit) for name in ("p99_low", "p99_high"))
+    if row["p99_low"] is None and row["p99_high"] is None:
+        return "nothing bounds it"
     if row["p99_high"] is None:
         return f"at least {low}"
     return f"at most {high}" if row["p99_low"] is None else f"{low} to {high}"

@@ -229,3 +229,34 @@ def test_estimates_are_monotonic_and_in_range(buckets: list[tuple[float, float, 
         assert one.high is not None
         assert one.low <= one.estimate <= one.high
     assert all(first.estimate <= second.estimate for first, second in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    ("kind", "points"),
+    [
+        ("exponentialHistogram", [(2**31 - 1, 0, [1]), (-(2**31), 0, [1, 1])]),
+        ("exponentialHistogram", [(0, 2**31 - 1, [1, 1, 1])]),
+        ("exponentialHistogram", [(0, 0, [2**64 - 1])]),
+        ("sum", [-(2**63), 2**63 - 1]),
+        ("gauge", ["NaN", "Infinity", "-Infinity"]),
+    ],
+)
+def test_values_at_the_ends_of_their_types_are_an_answer(
+    store: Store, tmp_path: Path, kind: str, points: list[Any]
+) -> None:
+    """Whatever a sender may write: scales, offsets, counts and values beyond what the next type holds."""
+    if kind == "exponentialHistogram":
+        sent = [
+            _point(at, count=str(sum(counts)), sum=1.0, scale=scale, zeroCount="0",
+                   positive={"offset": offset, "bucketCounts": [str(count) for count in counts]})
+            for at, (scale, offset, counts) in enumerate(points, 1)
+        ]  # fmt: skip
+        document = _document(_histogram(sent, kind=kind))
+    elif kind == "sum":
+        document = _document(_sum("h", [_point(at, asInt=str(value)) for at, value in enumerate(points, 1)]))
+    else:
+        document = _document(_gauge("h", points))
+    answer = _sent(store, tmp_path, document).metrics("h")
+    assert answer.verdict == "values"
+    assert answer.summary.startswith("h ")
+    json.dumps(answer.as_dict())
