@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,6 +37,10 @@ _POLITENESS = 10
 _LACKS_MEMORY = "the query needs more memory than a question may have and was stopped; ask for less at once"
 
 
+_ROWS_IN_THE_MAKING = """SELECT sum(memory_usage_bytes) FROM duckdb_memory()
+WHERE tag NOT IN ('BASE_TABLE', 'METADATA', 'EXTERNAL_FILE_CACHE', 'OBJECT_CACHE')"""
+
+
 @dataclass(frozen=True, slots=True)
 class AskingLimits:
     """What questions may take, all together and each."""
@@ -53,12 +57,23 @@ class AskingLimits:
     """Longest time of one question, its wait not counted."""
     process_bytes: int = 1280 << 20
     """Memory of the whole process above which a question that made it grow is stopped; receiving alone stays below."""
+    duckdb_bytes: int = 480 << 20
+    """Memory that DuckDB holds for rows in the making above which the same is done; a commit finds the rest."""
     growth_bytes: int = 128 << 20
-    """What the process may grow by since a question began in any case."""
+    """What either may grow by since a question began in any case."""
     operator_memory_bytes: int = 64 << 20
     """Memory of one question's sorts, joins and groups; what they need beyond it goes to disk."""
     output_bytes: int = 512 << 20
     """Longest answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Memory at one moment."""
+
+    process_bytes: int
+    duckdb_bytes: int
+    """For rows in the making, of whoever asks or writes; blocks of the file are not counted, they give way."""
 
 
 class Question:
@@ -67,8 +82,8 @@ class Question:
     def __init__(self, time_limit_s: float) -> None:
         self.time_limit_s = time_limit_s
         self.started_at: float | None = None
-        self.started_bytes = 0
-        """Size of the process when it began."""
+        self.began_with = Held(0, 0)
+        """What was held when it began."""
         self._stopped: QueryError | BusyError | None = None
         self._cursors: list[duckdb.DuckDBPyConnection] = []
         self._lock = threading.Lock()
@@ -198,7 +213,7 @@ class Governor:
             while not self._closed and (left_s := self._quiet_until - time.monotonic()) > 0:
                 self._changed.wait(left_s)
             self._waiting -= 1
-            question.started_at, question.started_bytes = time.monotonic(), resident_bytes()
+            question.started_at, question.began_with = time.monotonic(), self._held()
             self._running.append(question)
             self._changed.notify_all()
         try:
@@ -248,15 +263,27 @@ class Governor:
                 question.stop(BusyError(f"the query was stopped after {ran_s:.0f} s because others wait; ask for less"))
 
     def _end_growing(self, running: list[Question]) -> None:
-        """Stop what came last of what the process grew by, where it has grown too far."""
-        size_bytes = resident_bytes()
-        if size_bytes <= self.limits.process_bytes:
-            return
-        least_bytes = size_bytes - self.limits.growth_bytes
-        growing = [each for each in running if each.stopped is None and each.started_bytes < least_bytes]
-        if growing:
-            newest = max(growing, key=lambda question: question.started_at or 0.0)
-            newest.stop(QueryError(_LACKS_MEMORY))
+        """Stop what came last of what the process or DuckDB grew by, where either has grown too far."""
+        held, limits = self._held(), self.limits
+        growing: list[Question] = []
+        if held.process_bytes > limits.process_bytes:
+            least_bytes = held.process_bytes - limits.growth_bytes
+            growing += [each for each in running if each.began_with.process_bytes < least_bytes]
+        if held.duckdb_bytes > limits.duckdb_bytes:
+            least_bytes = held.duckdb_bytes - limits.growth_bytes
+            growing += [each for each in running if each.began_with.duckdb_bytes < least_bytes]
+        going_on = [each for each in growing if each.stopped is None]
+        if going_on:
+            max(going_on, key=lambda question: question.started_at or 0.0).stop(QueryError(_LACKS_MEMORY))
+
+    def _held(self) -> Held:
+        """What is held now; nothing by DuckDB while its file is opened anew."""
+        try:
+            with closing(self._database().cursor()) as cursor:
+                row = cursor.execute(_ROWS_IN_THE_MAKING).fetchone()
+        except (duckdb.Error, StoreError):
+            row = None
+        return Held(resident_bytes(), int(row[0]) if row else 0)
 
 
 def _stopping() -> BusyError:
