@@ -76,7 +76,7 @@ def period(server: ServeProcess, ledger: Ledger, askers: Askers) -> dict[str, fl
     """How the period that just ended went; empties the latencies and the dashboard's statuses."""
     times_s, ledger.latencies_s = ledger.latencies_s, []
     looked, askers.answered = askers.answered, []
-    p50, p99, most = np.quantile(times_s, [0.5, 0.99, 1]) if times_s else (np.nan,) * 3
+    p50, p99, most = np.quantile(times_s, [0.5, 0.99, 1]) if times_s else (0.0,) * 3
     behind = _BEHIND.search(server.ask("/metrics")[1])
     return {
         "acknowledged_spans": len(times_s) * SPANS_PER_BATCH,
