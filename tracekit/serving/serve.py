@@ -14,6 +14,7 @@ from pathlib import Path
 
 from starlette.routing import BaseRoute
 
+from tracekit.errors import UsageError
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, announced
 from tracekit.serving.answers import answer_routes
@@ -22,6 +23,10 @@ from tracekit.serving.governor import AskingLimits, Governor
 from tracekit.serving.uploads import UPLOAD_PATH, upload_routes
 from tracekit.stopping import Stopping
 from tracekit.store import holding
+
+
+_LEAST_DESCRIPTORS = 64
+"""For the store, the ports' own and a few connections each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,5 +107,10 @@ def _reachable(host: str) -> str:
 
 def _allow_many_connections() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
+    if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard != resource.RLIM_INFINITY and hard < _LEAST_DESCRIPTORS:
+        raise UsageError(
+            f"this process may have {hard} files and connections open, and serving needs {_LEAST_DESCRIPTORS}: "
+            "raise the limit (`ulimit -n`, LimitNOFILE of systemd)"
+        )
