@@ -24,7 +24,6 @@ from tracekit.serving.uploads import UPLOAD_PATH, upload_routes
 from tracekit.stopping import Stopping
 from tracekit.store import holding
 
-
 _LEAST_DESCRIPTORS = 64
 """For the store, the ports' own and a few connections each."""
 
