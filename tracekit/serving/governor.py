@@ -79,8 +79,10 @@ class Held:
 class Question:
     """One question on its way. Any thread may stop it; then its cursors are interrupted until it has ended."""
 
-    def __init__(self, time_limit_s: float) -> None:
+    def __init__(self, time_limit_s: float, *, is_sql: bool = False) -> None:
+        """`is_sql`: somebody wrote the statement, so that nothing is known of what it needs."""
         self.time_limit_s = time_limit_s
+        self.is_sql = is_sql
         self.started_at: float | None = None
         self.began_with = Held(0, 0)
         """What was held when it began."""
@@ -153,10 +155,11 @@ class Governor:
         *,
         time_limit_s: float,
         has_left: Callable[[], Any],
+        is_sql: bool = False,
         watch_s: float = 0.2,
     ) -> Answer:
         """As `ask`, from an event loop; stops when `has_left`, awaited now and then, says that nobody waits."""
-        question, running = self.submit(work, time_limit_s=time_limit_s)
+        question, running = self.submit(work, time_limit_s=time_limit_s, is_sql=is_sql)
         pending = asyncio.wrap_future(running)
         while not pending.done():
             await asyncio.wait([pending], timeout=watch_s)
@@ -168,10 +171,10 @@ class Governor:
         return await pending
 
     def submit(
-        self, work: Callable[[Question, Database], Answer], *, time_limit_s: float
+        self, work: Callable[[Question, Database], Answer], *, time_limit_s: float, is_sql: bool = False
     ) -> tuple[Question, Future[Answer]]:
         """Queue a question. Raises `BusyError` where too many wait."""
-        question = Question(min(time_limit_s, self.limits.time_s))
+        question = Question(min(time_limit_s, self.limits.time_s), is_sql=is_sql)
         with self._changed:
             if self._closed:
                 raise _stopping()
@@ -263,7 +266,11 @@ class Governor:
                 question.stop(BusyError(f"the query was stopped after {ran_s:.0f} s because others wait; ask for less"))
 
     def _end_growing(self, running: list[Question]) -> None:
-        """Stop what came last of what the process or DuckDB grew by, where either has grown too far."""
+        """Where the process or DuckDB has grown too far, stop one of those that it grew under.
+
+        Which of them took the memory is not known: what somebody wrote goes before tracekit's own questions, the last
+        before the first.
+        """
         held, limits = self._held(), self.limits
         growing: list[Question] = []
         if held.process_bytes > limits.process_bytes:
@@ -274,7 +281,8 @@ class Governor:
             growing += [each for each in running if each.began_with.duckdb_bytes < least_bytes]
         going_on = [each for each in growing if each.stopped is None]
         if going_on:
-            max(going_on, key=lambda question: question.started_at or 0.0).stop(QueryError(_LACKS_MEMORY))
+            likeliest = max(going_on, key=lambda question: (question.is_sql, question.started_at or 0.0))
+            likeliest.stop(QueryError(_LACKS_MEMORY))
 
     def _held(self) -> Held:
         """What is held now; nothing by DuckDB while its file is opened anew."""
