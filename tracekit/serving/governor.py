@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -266,11 +266,7 @@ class Governor:
                 question.stop(BusyError(f"the query was stopped after {ran_s:.0f} s because others wait; ask for less"))
 
     def _end_growing(self, running: list[Question]) -> None:
-        """Where the process or DuckDB has grown too far, stop one of those that it grew under.
-
-        Which of them took the memory is not known: what somebody wrote goes before tracekit's own questions, the last
-        before the first.
-        """
+        """Where the process or DuckDB has grown too far, stop one of those that it grew under."""
         held, limits = self._held(), self.limits
         growing: list[Question] = []
         if held.process_bytes > limits.process_bytes:
@@ -281,8 +277,7 @@ class Governor:
             growing += [each for each in running if each.began_with.duckdb_bytes < least_bytes]
         going_on = [each for each in growing if each.stopped is None]
         if going_on:
-            likeliest = max(going_on, key=lambda question: (question.is_sql, question.started_at or 0.0))
-            likeliest.stop(QueryError(_LACKS_MEMORY))
+            likeliest(going_on).stop(QueryError(_LACKS_MEMORY))
 
     def _held(self) -> Held:
         """What is held now; nothing by DuckDB while its file is opened anew."""
@@ -292,6 +287,11 @@ class Governor:
         except (duckdb.Error, StoreError):
             row = None
         return Held(resident_bytes(), int(row[0]) if row else 0)
+
+
+def likeliest(questions: Sequence[Question]) -> Question:
+    """Which of several took the memory, as far as can be told: SQL before tracekit's own questions, the last first."""
+    return max(questions, key=lambda question: (question.is_sql, question.started_at or 0.0))
 
 
 def _stopping() -> BusyError:

@@ -1,4 +1,4 @@
-"""A commit that lacks memory has it for itself for a moment: questions that wait do not take it at once."""
+"""Memory that questions hold: what is stopped for it, and that a commit has it for itself for a moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.errors import BusyError, QueryError
 from tracekit.receiver import ReceiverSettings
-from tracekit.serving.governor import AskingLimits, Governor, Question
+from tracekit.serving.governor import AskingLimits, Governor, Question, likeliest
 from tracekit.store import Database
 
 QUIET_S = 0.5
@@ -56,24 +56,24 @@ def test_those_that_wait_begin_after_a_moment_of_quiet(tmp_path: Path) -> None:
     assert len(stopped) == 2
 
 
-def test_what_somebody_wrote_goes_before_our_own_questions(tmp_path: Path) -> None:
-    """Where memory lacks and several grew, older SQL is stopped before a newer answer."""
-    has_begun = threading.Semaphore(0)
-    ended: list[str] = []
+def question(started_at: float, *, is_sql: bool) -> Question:
+    begun = Question(60, is_sql=is_sql)
+    begun.started_at = started_at
+    return begun
 
-    def count(question: Question, database: Database) -> int:
-        has_begun.release()
-        return int(database.sql("SELECT count(*) FROM range(100_000_000_000)").item())
 
+def test_what_somebody_wrote_is_stopped_before_our_own_questions() -> None:
+    """And of those the last, where memory lacks and several grew."""
+    older, newer, own = question(1, is_sql=True), question(2, is_sql=True), question(3, is_sql=False)
+    assert likeliest([older, newer, own]) is newer
+    assert likeliest([older, own]) is older
+    assert likeliest([own]) is own
+
+
+def test_questions_are_stopped_before_a_commit_lacks_memory(tmp_path: Path) -> None:
+    """DuckDB holds rows for a question beyond what it may: the question ends, with a sentence."""
     with served(tmp_path) as database:
-        governor = Governor(lambda: database)
-        running = {}
-        for name, is_sql in (("sql", True), ("answer", False)):
-            _, running[name] = governor.submit(count, time_limit_s=60, is_sql=is_sql)
-            running[name].add_done_callback(lambda done, name=name: ended.append(name))
-            assert has_begun.acquire(timeout=10)
-        governor.limits = AskingLimits(process_bytes=0, growth_bytes=-(1 << 40))
-        told = {name: str(each.exception(timeout=20)) for name, each in running.items()}
+        governor = Governor(lambda: database, AskingLimits(duckdb_bytes=100 << 20, growth_bytes=50 << 20))
+        with pytest.raises(QueryError, match="more memory than a question may have"):
+            governor.ask(lambda asked: asked.sql("SELECT list(range) FROM range(1_000_000_000)").height)
         governor.close()
-    assert ended == ["sql", "answer"]
-    assert all("more memory" in each for each in told.values()), told
