@@ -12,11 +12,12 @@ from tracekit.charts.excess import excess_by_cause, excess_by_stage
 from tracekit.charts.metric_lines import metric_lines
 from tracekit.charts.over_time import stages_over_time
 from tracekit.charts.parts import parts_of_whole
-from tracekit.charts.timeline import timeline
+from tracekit.charts.timeline import WAITING_STAGES, timeline
 
 __all__ = [
     "ACCENT",
     "BUCKET_COLOURS",
+    "WAITING_STAGES",
     "distribution",
     "excess_by_cause",
     "excess_by_stage",
