@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 import streamlit as st
@@ -19,7 +20,7 @@ from investigation.marks import (
 )
 from investigation.pick import TRACE_PAGE, StepPick
 from investigation.span_details import span_details
-from investigation.store import StoreFile, operations, rows
+from investigation.store import StoreFile, opened, operations, rows
 from investigation.timeline_component import timeline
 from investigation.timeline_payload import packed
 from investigation.waterfall import step_rows, trace_rows
@@ -51,6 +52,20 @@ def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -
         return
     _trace_facts(file, trace_id)
     _with_what_is_chosen(file, [trace_id], drawn, key=f"trace_{trace_id}")
+    _download(file, f"trace-{trace_id}", trace_id=trace_id)
+
+
+def _download(file: StoreFile, name: str, **selection: Any) -> None:
+    """A button that makes the file for Perfetto when it is pressed, of what `tracekit.Store.perfetto` is asked for."""
+
+    def made() -> bytes:
+        with opened(file) as store:
+            return store.perfetto(**selection).text().encode()
+
+    st.download_button(
+        "Download for Perfetto", made, f"{name}.json", "application/json", icon=":material/download:",
+        on_click="ignore", key=f"perfetto_{name}", help="Trace events: ui.perfetto.dev and chrome://tracing open them.",
+    )  # fmt: skip
 
 
 def step_section(file: StoreFile, pick: StepPick) -> None:
@@ -74,6 +89,7 @@ def step_section(file: StoreFile, pick: StepPick) -> None:
     trace_ids = ranks["trace_id"].unique().sort().to_list()
     _with_what_is_chosen(file, trace_ids, drawn, key=f"step_{pick.job_id}_{pick.attempt}_{pick.step}")
     _neighbours(pick)
+    _download(file, f"step-{pick.step}", **where)
     _step_tables(file, where)
 
 
