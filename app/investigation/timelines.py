@@ -46,7 +46,7 @@ class Drawn:
 
 def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -> None:
     """The timeline of a trace, the span that is chosen in it, and a range of it summed by stage."""
-    drawn = _drawn_trace(file, trace_id, stage, str(st.query_params.get("span") or ""))
+    drawn = drawn_trace(file, trace_id, stage, str(st.query_params.get("span") or ""))
     if drawn is None:
         st.warning(f"There is no trace {trace_id} in this store.", icon=":material/search_off:")
         return
@@ -94,7 +94,8 @@ def step_section(file: StoreFile, pick: StepPick) -> None:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Laying out the trace …")
-def _drawn_trace(file: StoreFile, trace_id: str, stage: str | None, span_id: str) -> Drawn | None:
+def drawn_trace(file: StoreFile, trace_id: str, stage: str | None, span_id: str) -> Drawn | None:
+    """A trace, ready to be drawn, with a span chosen or else the row with the most of a stage; None where it is not."""
     found = operations(file, trace_id)
     if found.is_empty():
         return None
@@ -153,6 +154,17 @@ def _chosen_counters(file: StoreFile, ranks: pl.DataFrame, *, key: str) -> list[
     moves = points.group_by("series").agg(moves=pl.col("value").n_unique())
     moving = moves.sort("moves", "series", descending=[True, False])
     return st.multiselect("Counters", moving["series"], default=moving["series"].head(_COUNTERS), key=key)
+
+
+@st.fragment
+def timeline_alone(file: StoreFile, trace_id: str, drawn: Drawn, *, key: str) -> None:
+    """A timeline in a narrow place: what is chosen in it stands below."""
+    chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
+    if chosen.range_ns is not None:
+        _range_section(drawn.segments, *chosen.range_ns)
+    if chosen.row is not None:
+        span_details(file, [trace_id], drawn.bars.row(chosen.row, named=True))
+    _table_section(drawn, key=f"table_{key}")
 
 
 @st.fragment

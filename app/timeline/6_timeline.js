@@ -45,6 +45,7 @@ class Timeline {
       this.painter.takeColours(getComputedStyle(this.part(".timeline")));
       const { current, picked, range, found } = this, withPath = this.part(".path").checked;
       this.painter.paint({ current, picked, range, found, withPath, scroll: this.scroller.scrollTop });
+      this.canvas.dataset.seen = `${this.view.fromNs} ${this.view.toNs}`;
       this.canvas.dataset.drawn = String(Number(this.canvas.dataset.drawn ?? 0) + 1);
     });
   }

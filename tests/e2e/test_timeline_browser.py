@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tracekit as tk
+from tests.conformance.process import ServeProcess
 from tests.e2e.chromium import CHROMIUM, browser, sync_api
-from tests.e2e.test_app_browser import wait_until_it_answers
 
 __all__ = ["browser"]
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = "<img src=x onerror=\"document.title='acted'\">"
 TRACE = "5b8efff798038103d269b633813fc60c"
+OTHER = "5b8efff798038103d269b633813fc60d"
 T0_NS = 1_760_000_000_000_000_000
 
 pytestmark = [
@@ -48,6 +46,7 @@ def written(path: Path) -> Path:
         span(2, IMAGE, 10, 90, parent=1),
         span(3, "retrieve", 20, 40, parent=2),
         span(4, "generate", 50, 80, parent=2, **failed),
+        span(5, "agent run", 1000, 1040) | {"traceId": OTHER},
     ]
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "agent"}}]}
     log = {"timeUnixNano": T0_NS + 61_000_000, "body": {"stringValue": "gave up"}, "severityText": "ERROR"}
@@ -62,21 +61,13 @@ def written(path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where `tracekit app` serves the small trace and the sample job."""
+    """Where the app over a store with the small trace and the sample job is served."""
     folder = tmp_path_factory.mktemp("store")
     with tk.open(folder / "store.duckdb") as store:
         store.ingest(written(folder / "small.jsonl"), ROOT / "sample_traces" / "train_ddp_gloo")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "tracekit", "app", "--db", str(folder / "store.duckdb"), "--ui", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until_it_answers(f"http://127.0.0.1:{port}", server)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
+    server = ServeProcess(folder / "store.duckdb", "--ui", "0")
+    yield f"http://127.0.0.1:{server.app_port}"
+    server.stop()
 
 
 @pytest.fixture
@@ -91,8 +82,8 @@ def page(browser: sync_api.Browser) -> Iterator[sync_api.Page]:
 def opened(page: sync_api.Page, address: str, question: str = f"trace={TRACE}") -> sync_api.Locator:
     """The timeline of a trace, drawn."""
     page.goto(f"{address}/trace?{question}")
-    page.locator(".timeline canvas[data-drawn]").wait_for()
-    return page.locator(".scroller")
+    page.locator(".timeline canvas[data-drawn]").first.wait_for()
+    return page.locator(".scroller").first
 
 
 def test_keys_reach_every_row_and_enter_shows_what_it_carries(page: sync_api.Page, address: str) -> None:
@@ -151,18 +142,32 @@ def test_rows_are_found_by_name_and_closed_by_key(page: sync_api.Page, address: 
     assert "Row 2 of 2, level 2, closed" in page.locator(".spoken").inner_text()
 
 
-def test_the_view_zooms_and_fits(page: sync_api.Page, address: str) -> None:
-    """By wheel over the axis and by key; something else is drawn each time."""
+def seen(page: sync_api.Page) -> tuple[float, float]:
+    """The time that is seen, in nanoseconds since the start."""
+    page.wait_for_timeout(200)
+    first, last = page.locator(".timeline canvas").get_attribute("data-seen").split()
+    return float(first), float(last)
+
+
+def test_the_view_zooms_moves_and_fits(page: sync_api.Page, address: str) -> None:
+    """By wheel over the axis, by key and by button."""
     timeline = opened(page, address)
+    whole = (0, 100_000_000)
+    assert seen(page) == whole
     timeline.focus()
-    whole = timeline.screenshot()
     page.keyboard.press("+")
-    page.wait_for_timeout(200)
-    near = timeline.screenshot()
+    assert seen(page) == (25_000_000, 75_000_000)
+    page.keyboard.press("d")
+    assert seen(page) == (35_000_000, 85_000_000)
     page.keyboard.press("0")
-    page.wait_for_timeout(200)
-    assert near != whole
-    assert timeline.screenshot() == whole
+    assert seen(page) == whole
+    box = timeline.bounding_box()
+    page.mouse.move(box["x"] + 500, box["y"] + 30)
+    page.mouse.wheel(0, -300)
+    first, last = seen(page)
+    assert 0 < first < last < 100_000_000
+    page.get_by_role("button", name="Fit").click()
+    assert seen(page) == whole
 
 
 def test_ranks_are_lanes_that_open(page: sync_api.Page, address: str) -> None:
@@ -174,3 +179,28 @@ def test_ranks_are_lanes_that_open(page: sync_api.Page, address: str) -> None:
     assert re.search(r"Row 1 of 1\d, level 1, open", page.locator(".spoken").inner_text())
     page.get_by_text(re.compile(r"The same \d+ rows as a table")).click()
     page.locator("[data-testid='stDataFrame']").first.wait_for()
+
+
+def test_two_traces_stand_side_by_side(page: sync_api.Page, address: str) -> None:
+    """With the difference by stage above them; the address says so."""
+    opened(page, address, f"trace={TRACE}&with={OTHER}")
+    page.get_by_text("60 ms more").wait_for()
+    assert page.locator(".timeline canvas").count() == 2
+
+
+def test_a_cell_of_the_heat_map_filters_the_list(page: sync_api.Page, address: str) -> None:
+    """What the cell counts is what the list finds."""
+    page.goto(f"{address}/trace?kind=request")
+    page.get_by_text("2 requests").wait_for()
+    page.locator("[data-testid='stVegaLiteChart'] path[aria-label*='duration']").first.click(force=True)
+    page.get_by_text("1 request. Choose").wait_for()
+    assert "first_ns=" in page.url
+    page.get_by_role("button", name="All times").click()
+    page.get_by_text("2 requests").wait_for()
+
+
+def test_the_list_leads_to_the_statement_behind_it(page: sync_api.Page, address: str) -> None:
+    """It runs as it stands there."""
+    page.goto(f"{address}/trace?kind=request&text=agent")
+    page.get_by_role("link", name="The SQL behind it").first.click()
+    page.get_by_text(re.compile(r"2 rows, \d+ columns")).wait_for()

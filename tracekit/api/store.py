@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tracekit.errors import StoreLockedError
+from tracekit.errors import StoreLockedError, UsageError
 from tracekit.schema import OUTCOMES
 
 if TYPE_CHECKING:
@@ -134,6 +134,19 @@ class Store:
         4332
         """
         return self._database.query(name, **parameters)
+
+    @staticmethod
+    def statement(name: str) -> str:
+        """The text of a statement that ships with tracekit, as `query` runs it. Raises `UsageError` for no such name.
+
+        >>> "FROM units" in Store.statement("explore/found_units")
+        True
+        """
+        from tracekit import queries
+
+        if not queries.is_known(name):
+            raise UsageError(f"there is no query {str(name)[:200]!r}")
+        return queries.text(name)
 
     def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
         """The answer to a question by its name, one of `questions()`; see `tracekit.analysis.answer`.

@@ -9,6 +9,7 @@ the largest fitting unit, tooltips say the exact nanoseconds.
 from tracekit.charts.colours import ACCENT, BUCKET_COLOURS, stage_colour
 from tracekit.charts.distribution import distribution
 from tracekit.charts.excess import excess_by_cause, excess_by_stage
+from tracekit.charts.latency_heat import latency_heat
 from tracekit.charts.metric_lines import metric_lines
 from tracekit.charts.over_time import stages_over_time
 from tracekit.charts.parts import parts_of_whole
@@ -21,6 +22,7 @@ __all__ = [
     "distribution",
     "excess_by_cause",
     "excess_by_stage",
+    "latency_heat",
     "metric_lines",
     "parts_of_whole",
     "stage_colour",
