@@ -76,15 +76,6 @@ def test_a_click_on_a_bar_shows_its_proof_and_its_link(page: sync_api.Page, addr
     assert "stage=eng.queue" in page.url
 
 
-def test_a_click_on_a_row_shows_what_its_span_carries(page: sync_api.Page, address: str) -> None:
-    """Attributes are one click away, also through the time that the span owns."""
-    page.goto(f"{address}/tail?metric=ttft&quantile=0.9&stage=eng.queue")
-    page.get_by_role("link", name="On its own page").click()
-    page.locator("path[aria-roledescription='bar'][aria-label*='llm_request']").first.click()
-    page.get_by_text("status UNSET").wait_for()
-    assert "/trace?trace=" in page.url
-
-
 def test_nothing_is_fetched_from_elsewhere(page: sync_api.Page, address: str) -> None:
     """The app works without a network and tells nobody what is looked at."""
     asked: list[str] = []

@@ -33,8 +33,9 @@ ALLOWED = {
     "charts": FOUNDATION | {"analysis", "wording"},
     "output": FOUNDATION,
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest"},
+    "export": FOUNDATION,
     "remote": FOUNDATION,
-    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote"},
+    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote", "export"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
     "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving"},
 }

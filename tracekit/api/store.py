@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tracekit.errors import StoreLockedError
+from tracekit.errors import StoreLockedError, UsageError
 from tracekit.schema import OUTCOMES
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TailAnswer,
         WhatIfAnswer,
     )
+    from tracekit.export import PerfettoTrace
     from tracekit.ingest import IngestReport
     from tracekit.output import Output
     from tracekit.schema import Metric
@@ -133,6 +134,19 @@ class Store:
         4332
         """
         return self._database.query(name, **parameters)
+
+    @staticmethod
+    def statement(name: str) -> str:
+        """The text of a statement that ships with tracekit, as `query` runs it. Raises `UsageError` for no such name.
+
+        >>> "FROM units" in Store.statement("explore/found_units")
+        True
+        """
+        from tracekit import queries
+
+        if not queries.is_known(name):
+            raise UsageError(f"there is no query {str(name)[:200]!r}")
+        return queries.text(name)
 
     def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
         """The answer to a question by its name, one of `questions()`; see `tracekit.analysis.answer`.
@@ -311,6 +325,41 @@ class Store:
         from tracekit import stages
 
         return stages.operations(self._database, trace_id=trace_id)
+
+    def perfetto(
+        self,
+        *,
+        trace_id: str | None = None,
+        job: str | None = None,
+        attempt: int | None = None,
+        step: int | None = None,
+        first_ns: int | None = None,
+        last_ns: int | None = None,
+    ) -> PerfettoTrace:
+        """A trace, a training step or a range of time as Perfetto opens it; see `tracekit.export.perfetto`.
+
+        Raises `UsageError` where the trace or the step is not there.
+
+        >>> trace = store.perfetto(job="job-a", step=25)
+        >>> trace.counts["spans"], trace.text()[:22]
+        (42, '{"displayTimeUnit":"ns')
+        """
+        from tracekit import export
+
+        selection = export.Selection(trace_id, job, attempt, step, first_ns, last_ns)
+        return export.perfetto(export.records(self.query, selection))
+
+    def spans(
+        self, *, trace_id: str | None = None, first_ns: int | None = None, last_ns: int | None = None
+    ) -> pl.DataFrame:
+        """The spans of a trace or of a range of time as rows, in order of time; all of them without either.
+
+        >>> store.spans().height
+        4332
+        """
+        from tracekit import export
+
+        return export.span_rows(self.query, export.Selection(trace_id, first_ns=first_ns, last_ns=last_ns))
 
     def report(self) -> Output:
         """The whole picture as rows, as an object and as text; see `tracekit.report.report`.
