@@ -128,7 +128,9 @@ def test_records_under_the_number_of_old_instrumentation_libraries_are_read(sign
     """Until 0.19 they might stand in field 1000 of a resource, whose content is what field 2 has."""
     inside = {
         "traces": ScopeSpans(spans=[Span(name="one", start_time_unix_nano=1, trace_id=b"t" * 16, span_id=b"s" * 8)]),
-        "metrics": ScopeMetrics(metrics=[Metric(name="one", gauge=Gauge(data_points=[NumberDataPoint(as_int=1, time_unix_nano=1)]))]),
+        "metrics": ScopeMetrics(
+            metrics=[Metric(name="one", gauge=Gauge(data_points=[NumberDataPoint(as_int=1, time_unix_nano=1)]))]
+        ),
         "logs": ScopeLogs(log_records=[LogRecord(time_unix_nano=1)]),
     }[signal]
     inside.scope.name = "library"
