@@ -25,7 +25,7 @@ from tracekit.analysis.goodput import GoodputAnswer, goodput
 from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
-from tracekit.analysis.judgement import Judgement, judge
+from tracekit.analysis.judgement import Judgement, judge, judge_like
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
@@ -48,10 +48,11 @@ from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodp
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
-from tracekit.analysis.tail import tail
+from tracekit.analysis.tail import chosen_quantile, tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
     clear_differences,
+    grown_stages,
     is_load,
     is_mix,
     lacks_counterparts,
@@ -122,6 +123,7 @@ __all__ = [
     "WhatIfAnswer",
     "answer_kinds",
     "band_cohort",
+    "chosen_quantile",
     "clear_differences",
     "clear_whose",
     "compare",
@@ -129,11 +131,13 @@ __all__ = [
     "explain_hang",
     "failures",
     "goodput",
+    "grown_stages",
     "has_words",
     "in_words",
     "is_load",
     "is_mix",
     "judge",
+    "judge_like",
     "kind_of",
     "lacks_counterparts",
     "large_stages",

@@ -5,8 +5,10 @@ from tracekit.report.compared import compare_output
 from tracekit.report.job_answers import failures_text, goodput_text
 from tracekit.report.metric_series import metrics_text
 from tracekit.report.picture import Section, add_section, report
+from tracekit.report.services import By, tail_output
 
 __all__ = [
+    "By",
     "Section",
     "add_section",
     "answer_output",
@@ -17,5 +19,6 @@ __all__ = [
     "ingest_output",
     "metrics_text",
     "report",
+    "tail_output",
     "text_for",
 ]
