@@ -5,6 +5,7 @@ from tracekit.report.compared import compare_output
 from tracekit.report.job_answers import failures_text, goodput_text
 from tracekit.report.metric_series import metrics_text
 from tracekit.report.picture import Section, add_section, report
+from tracekit.report.whatif import request_whatif_text
 
 __all__ = [
     "Section",
@@ -17,5 +18,6 @@ __all__ = [
     "ingest_output",
     "metrics_text",
     "report",
+    "request_whatif_text",
     "text_for",
 ]
