@@ -12,6 +12,7 @@ from tracekit.analysis.answer import (
     questions,
     registered,
 )
+from tracekit.analysis.batching import ServingChange
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.checks import CHECKS, Check, Finding
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
@@ -45,6 +46,8 @@ from tracekit.analysis.request_failures import request_failures
 from tracekit.analysis.request_failures_answer import RequestFailures
 from tracekit.analysis.request_goodput import request_goodput
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput
+from tracekit.analysis.request_whatif import RequestWhatIf, request_whatif
+from tracekit.analysis.request_whatif_basis import WhatIfBasis
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
@@ -113,7 +116,9 @@ __all__ = [
     "QualityAnswer",
     "RequestFailures",
     "RequestGoodput",
+    "RequestWhatIf",
     "Selection",
+    "ServingChange",
     "Slo",
     "SloSet",
     "StageSums",
@@ -121,6 +126,7 @@ __all__ = [
     "TailAnswer",
     "WhatIf",
     "WhatIfAnswer",
+    "WhatIfBasis",
     "answer_kinds",
     "band_cohort",
     "chosen_quantile",
@@ -155,6 +161,7 @@ __all__ = [
     "registered",
     "request_failures",
     "request_goodput",
+    "request_whatif",
     "slo_file",
     "slower_calls",
     "slower_for_some",

@@ -6,6 +6,7 @@ from tracekit.report.job_answers import failures_text, goodput_text
 from tracekit.report.metric_series import metrics_text
 from tracekit.report.picture import Section, add_section, report
 from tracekit.report.services import By, tail_output
+from tracekit.report.whatif import request_whatif_text
 
 __all__ = [
     "By",
@@ -19,6 +20,7 @@ __all__ = [
     "ingest_output",
     "metrics_text",
     "report",
+    "request_whatif_text",
     "tail_output",
     "text_for",
 ]
