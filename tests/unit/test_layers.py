@@ -27,6 +27,7 @@ ALLOWED = {
     "ingest": FOUNDATION | {"records", "otlp", "importers", "store"},
     "partition": FOUNDATION,
     "stages": FOUNDATION | {"store", "partition"},
+    "warehouse": FOUNDATION | {"records", "store", "ingest", "stages"},
     "receiver": FOUNDATION | {"records", "otlp", "store", "ingest", "stages"},
     "analysis": FOUNDATION | {"records", "store", "partition", "stages"},
     "wording": FOUNDATION | {"records", "analysis"},
@@ -34,9 +35,9 @@ ALLOWED = {
     "output": FOUNDATION,
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest"},
     "remote": FOUNDATION,
-    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote"},
+    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote", "warehouse"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving"},
+    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving", "warehouse"},
 }
 
 # Modules that outsiders may name beside their room: code that numba compiles into other code.
