@@ -23,11 +23,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 )
 @click.option(
     "--engine",
-    type=click.Choice(["local"]),
+    type=click.Choice(["local", "spark"]),
     default="local",
     show_default=True,
-    help="Where the work is done: processes of this machine.",
+    help="Where the work is done: processes of this machine, or a Spark cluster.",
 )
+@click.option("--master", metavar="URL", help="The Spark cluster, such as spark://127.0.0.1:7077.")
 @click.option(
     "--since", metavar="TIME", help="Leave out files that were last changed before, such as 2026-11-30T12:00Z."
 )
@@ -43,6 +44,7 @@ def build(
     sources: tuple[str, ...],
     folder: Path,
     engine: str,
+    master: str | None,
     since: str | None,
     part_count: int | None,
     output_format: str,
@@ -59,14 +61,15 @@ def build(
     Examples:
       tracekit build captures/ --to warehouse
       tracekit build '/mnt/otlp/2026-12-01/*.pb.zst' --to warehouse --partitions 16
+      tracekit build /mnt/otlp --to /mnt/warehouse --engine spark --master spark://127.0.0.1:7077
       tracekit tail --db warehouse --metric ttft
     """
     since_ns = None if since is None else _nanoseconds(since)
-    with progress_bar("Building") as progress:
+    with _engine(engine, master) as chosen, progress_bar("Building") as progress:
         built = warehouse.build(
             folder,
             sources,
-            engine=warehouse.LocalEngine(),
+            engine=chosen,
             part_count=part_count,
             since_ns=since_ns,
             progress=progress,
@@ -74,6 +77,13 @@ def build(
     _tell(built)
     output.write(report.ingest_output(built.report), output_format=output_format, path=output_path)
     sys.exit(0 if built.report.is_complete else 1)
+
+
+def _engine(name: str, master: str | None) -> warehouse.Engine:
+    """The engine of a name; that of a cluster is left at the end of the block."""
+    if (name == "spark") != (master is not None):
+        raise UsageError("--engine spark and --master URL go together", option="master", value=master)
+    return warehouse.LocalEngine() if master is None else warehouse.SparkEngine(master)
 
 
 def _tell(built: warehouse.Built) -> None:

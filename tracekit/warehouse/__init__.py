@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from tracekit.warehouse.engines import Engine, LocalEngine
     from tracekit.warehouse.manifest import is_warehouse
     from tracekit.warehouse.reading import open_warehouse
+    from tracekit.warehouse.spark import SparkEngine
 
 _LATER = {
+    "SparkEngine": "spark",
     "Built": "building",
     "Engine": "engines",
     "LocalEngine": "engines",
@@ -24,7 +26,7 @@ _LATER = {
     "open_warehouse": "reading",
 }
 
-__all__ = ["Built", "Engine", "LocalEngine", "build", "is_warehouse", "open_warehouse"]
+__all__ = ["Built", "Engine", "LocalEngine", "SparkEngine", "build", "is_warehouse", "open_warehouse"]
 
 
 def __getattr__(name: str) -> Any:

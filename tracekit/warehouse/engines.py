@@ -8,9 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from multiprocessing import connection
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from tracekit.errors import StoreError
 
@@ -27,6 +26,11 @@ class Engine(Protocol):
         """Tasks that run at once."""
         ...
 
+    @property
+    def thread_count(self) -> int:
+        """Processors that a task may use."""
+        ...
+
     def run(
         self, work: Callable[[Task], Result], tasks: Sequence[Task], *, done: Callable[[int], None] | None = None
     ) -> list[Result]:
@@ -36,17 +40,33 @@ class Engine(Protocol):
         """
         ...
 
+    def __enter__(self) -> Self:
+        """The engine, which ends with the block."""
+        ...
+
+    def __exit__(self, *error: object) -> None: ...
+
 
 class LocalEngine:
-    """Processes of this machine, as many as there are processors to use."""
+    """Processes of this machine, as many as there are processors to use; use it as a context manager, or `close()` it.
+
+    They start with the first tasks, and stay for those that follow.
+    """
 
     def __init__(self, worker_count: int | None = None) -> None:
-        self._worker_count = worker_count or len(os.sched_getaffinity(0))
+        self._processors = len(os.sched_getaffinity(0))
+        self._worker_count = worker_count or self._processors
+        self._pool: ProcessPoolExecutor | None = None
 
     @property
     def worker_count(self) -> int:
         """Processes at once."""
         return self._worker_count
+
+    @property
+    def thread_count(self) -> int:
+        """Processors for each of them."""
+        return max(1, self._processors // self._worker_count)
 
     def run(
         self, work: Callable[[Task], Result], tasks: Sequence[Task], *, done: Callable[[int], None] | None = None
@@ -59,14 +79,14 @@ class LocalEngine:
                 _tell(done, place)
             return list(results.values())
         for _ in range(_ATTEMPTS):
-            with suppress(BrokenProcessPool):
+            if len(results) < len(tasks):
                 self._run_missing(work, tasks, results, done)
-            if len(results) == len(tasks):
-                return [results[place] for place in range(len(tasks))]
-        raise StoreError(
-            f"worker processes were ended from outside {_ATTEMPTS} times, perhaps for lack of memory; "
-            "nothing was changed, build again with more --partitions"
-        )
+        if len(results) < len(tasks):
+            raise StoreError(
+                f"worker processes were ended from outside {_ATTEMPTS} times, perhaps for lack of memory; "
+                "nothing was changed, build again with more --partitions"
+            )
+        return [results[place] for place in range(len(tasks))]
 
     def _run_missing(
         self,
@@ -75,14 +95,34 @@ class LocalEngine:
         results: dict[int, Result],
         done: Callable[[int], None] | None,
     ) -> None:
+        """Run the tasks that have no result yet, as far as no process is killed."""
         missing = [place for place in range(len(tasks)) if place not in results]
-        context = multiprocessing.get_context("spawn")
-        workers = min(self._worker_count, len(missing))
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
+        pool = self._started()
+        try:
             places: dict[Future[Result], int] = {pool.submit(work, tasks[place]): place for place in missing}
             for future in as_completed(places):
                 results[places[future]] = future.result()
                 _tell(done, places[future])
+        except BrokenProcessPool:
+            self.close()
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._worker_count, mp_context=context, initializer=_end_with_parent)
+        return self._pool
+
+    def close(self) -> None:
+        """End the processes; tasks that have not begun are dropped."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def _tell(done: Callable[[int], None] | None, place: int) -> None:

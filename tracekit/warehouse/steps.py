@@ -81,7 +81,7 @@ class Steps:
                 old_spans=carved.moved.get(part, {}),
                 old_records={table: paths(self.folder, self.old, table) for table in RECORD_TABLES},
                 first_new_id=self.old.last_ingest_id + 1,
-                thread_count=max(1, 2 // self.engine.worker_count),
+                thread_count=self.engine.thread_count,
             )
             for place, part in enumerate(sorted({*slices, *carved.moved}))
         ]

@@ -133,7 +133,8 @@ def test_one_run_and_many_give_what_a_store_gives(case: str, tmp_path: Path) -> 
 
 def test_processes_give_what_one_gives(tmp_path: Path) -> None:
     sources = written(tmp_path / "sources", **{f"s{n}": [traces(span(n, 1), span(9, n + 9))] for n in range(1, 5)})
-    build(tmp_path / "w", sources, engine=LocalEngine(2), part_count=2)
+    with LocalEngine(2) as engine:
+        build(tmp_path / "w", sources, engine=engine, part_count=2)
     assert_equal([tmp_path / "w"], sources)
 
 
@@ -258,9 +259,10 @@ def killing(task: int) -> int:
 
 
 def test_the_tasks_of_a_killed_worker_run_again(tmp_path: Path) -> None:
-    assert LocalEngine(2).run(killing_once, [(str(tmp_path / "flag"), value) for value in range(6)]) == [*range(6)]
+    with LocalEngine(2) as engine:
+        assert engine.run(killing_once, [(str(tmp_path / "flag"), value) for value in range(6)]) == [*range(6)]
 
 
 def test_workers_that_are_always_killed_end_the_build() -> None:
-    with pytest.raises(StoreError, match="worker processes were ended from outside 3 times"):
-        LocalEngine(2).run(killing, [1, 2])
+    with LocalEngine(2) as engine, pytest.raises(StoreError, match="were ended from outside 3 times"):
+        engine.run(killing, [1, 2])
