@@ -62,7 +62,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path | None, *, read_only: bool = False) -> Store:
-        """Open the store at `path`, or a new one in memory for None.
+        """Open the store at `path`, or a new one in memory for None; a folder is opened as a warehouse.
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
         `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
@@ -78,6 +78,10 @@ class Store:
             from tracekit.api.served import SharedStore
 
             return SharedStore(held)
+        if path is not None and Path(path).is_dir():
+            from tracekit.api.warehouse import WarehouseStore
+
+            return WarehouseStore.open(path)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:

@@ -1,8 +1,9 @@
 """The trace store: one DuckDB file that is opened, written, read and brought up to date here."""
 
+from tracekit.store.connection import is_refusal
 from tracekit.store.database import Database
 from tracekit.store.held import HeldStore, held_store, holding
-from tracekit.store.ingests import IngestWriter
+from tracekit.store.ingests import IngestWriter, added
 from tracekit.store.merging import MergedBatch, SortedBatch, merge_batches, sort_by_service
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
 from tracekit.store.read_only import (
@@ -30,10 +31,12 @@ __all__ = [
     "SortedBatch",
     "WatchedDatabase",
     "WriteCounts",
+    "added",
     "batches",
     "decoder_rejects",
     "held_store",
     "holding",
+    "is_refusal",
     "looked_up",
     "merge_batches",
     "only_looking",
