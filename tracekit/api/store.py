@@ -87,6 +87,21 @@ class Store:
                 raise
         return ServedStore(RemoteStore(endpoint))
 
+    @staticmethod
+    def server_of(path: str | Path) -> str | None:
+        """The server that holds the file at `path`, for people, without opening it; None where nobody serves it.
+
+        >>> Store.server_of("missing.duckdb") is None
+        True
+        """
+        from tracekit.remote import endpoint_of
+        from tracekit.store import held_store
+
+        if held_store(path) is not None:
+            return "this process"
+        endpoint = endpoint_of(Path(path))
+        return None if endpoint is None else f"process {endpoint.pid} at {endpoint.url}"
+
     @property
     def served_by(self) -> str | None:
         """The server that is asked in place of the file, for people; None where the file itself is open."""
