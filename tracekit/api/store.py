@@ -327,15 +327,17 @@ class Store:
 
         return stages.operations(self._database, trace_id=trace_id)
 
-    def report(self) -> Output:
+    def report(self, *, html: bool = False) -> Output:
         """The whole picture as rows, as an object and as text; see `tracekit.report.report`.
+
+        `html`: with the sections of a page, too, which `tracekit report --html FILE` writes.
 
         >>> print(store.report().text.splitlines()[0])
         # What is in the store
         """
         from tracekit import report
 
-        return report.report(self._database)
+        return report.report(self._database, html=html)
 
     def close(self) -> None:
         """Close the file. What was ingested is already durable.
