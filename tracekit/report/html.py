@@ -17,8 +17,6 @@ from tracekit.output import TABLE_MARK, tables_kept
 _TABLE = re.compile(f"{TABLE_MARK}(\\d+){TABLE_MARK}")
 _NUMBER = re.compile(r"\s*[+-]?[\d,.]+( ?(%|ns|µs|ms|s|min|h))?\s*\Z")
 _NEEDS = "the charts of a page are drawn by vega, which vl-convert-python brings: install tracekit-stages[report]"
-# What vl-convert itself takes where nothing is said, which its types do not let one leave out.
-_EXPOSED = "import vegaEmbed from 'vega-embed'; window.vegaEmbed = vegaEmbed;"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:"
 
 
@@ -86,7 +84,9 @@ def _vega_script() -> str:
 
     version = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     # An end of the element inside a string of the script would end it for the browser.
-    return str(vl_convert.javascript_bundle(_EXPOSED, version)).replace("</script", "<\\/script")
+    # Its types ask for a snippet, which has a default.
+    script = vl_convert.javascript_bundle(vl_version=version)  # type: ignore[call-arg]
+    return str(script).replace("</script", "<\\/script")
 
 
 _PAGE = """<!DOCTYPE html>
