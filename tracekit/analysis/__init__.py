@@ -70,7 +70,7 @@ from tracekit.analysis.verdict import (
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.whose import clear_whose
 from tracekit.analysis.windows import window_cohort
-from tracekit.analysis.worded import has_words, in_words, words_for
+from tracekit.analysis.worded import has_words, in_words, picture_for, words_for
 
 __all__ = [
     "BASELINE",
@@ -151,6 +151,7 @@ __all__ = [
     "load_bounds_ns",
     "metrics",
     "observed_steps",
+    "picture_for",
     "pipeline_steps",
     "published_slowdowns",
     "quality",

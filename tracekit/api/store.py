@@ -93,6 +93,21 @@ class Store:
                 raise
         return ServedStore(RemoteStore(endpoint))
 
+    @staticmethod
+    def server_of(path: str | Path) -> str | None:
+        """The server that holds the file at `path`, for people, without opening it; None where nobody serves it.
+
+        >>> Store.server_of("missing.duckdb") is None
+        True
+        """
+        from tracekit.remote import endpoint_of
+        from tracekit.store import held_store
+
+        if held_store(path) is not None:
+            return "this process"
+        endpoint = endpoint_of(Path(path))
+        return None if endpoint is None else f"process {endpoint.pid} at {endpoint.url}"
+
     @property
     def served_by(self) -> str | None:
         """The server that is asked in place of the file, for people; None where the file itself is open."""
@@ -388,15 +403,17 @@ class Store:
 
         return export.span_rows(self.query, export.Selection(trace_id, first_ns=first_ns, last_ns=last_ns))
 
-    def report(self) -> Output:
+    def report(self, *, html: bool = False) -> Output:
         """The whole picture as rows, as an object and as text; see `tracekit.report.report`.
+
+        `html`: with the sections of a page, too, which `tracekit report --html FILE` writes.
 
         >>> print(store.report().text.splitlines()[0])
         # What is in the store
         """
         from tracekit import report
 
-        return report.report(self._database)
+        return report.report(self._database, html=html)
 
     def close(self) -> None:
         """Close the file. What was ingested is already durable.
