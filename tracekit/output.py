@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from tracekit import foreign
+from tracekit.calendar_bounds import within_calendar
 from tracekit.errors import UsageError
 from tracekit.foreign import csv_cell, plain_frame, terminal
 from tracekit.schema import exchanged
@@ -46,7 +47,7 @@ def write(output: Output | pl.DataFrame, *, output_format: str, path: Path | Non
     if output_format == "parquet":
         _write_parquet(output.rows, path)
     else:
-        _write_text(_text(output, output_format), path)
+        _write_text(_text(replace(output, rows=within_calendar(output.rows)), output_format), path)
 
 
 def table(frame: pl.DataFrame, *, markdown: bool = False) -> str:

@@ -84,7 +84,7 @@ def job_headlines(file: StoreFile) -> list[str]:
         ledgers, incidents = store.goodput(), store.failures()
     if ledgers.training.jobs.is_empty():
         return []
-    return [*ledgers.summary.splitlines(), incidents.summary]
+    return [*ledgers.training.summary.splitlines(), *incidents.training.summary.splitlines()]
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOUNDATION = {"errors", "foreign", "kernels", "queries", "schema", "stopping"}
 ALLOWED = {
     "errors": set(),
+    "calendar_bounds": set(),
     "foreign": set(),
     "stopping": set(),
     "kernels": set(),
@@ -31,7 +32,7 @@ ALLOWED = {
     "analysis": FOUNDATION | {"records", "store", "partition", "stages"},
     "wording": FOUNDATION | {"records", "analysis"},
     "charts": FOUNDATION | {"analysis", "wording"},
-    "output": FOUNDATION,
+    "output": FOUNDATION | {"calendar_bounds"},
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest"},
     "export": FOUNDATION,
     "remote": FOUNDATION,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         QualityAnswer,
         RequestFailures,
         RequestGoodput,
+        RequestWhatIf,
         SloSet,
         StragglersAnswer,
         TailAnswer,
@@ -195,11 +196,33 @@ class Store:
     def whatif(self, change: str, *, job: str | None = None) -> WhatIfAnswer:
         """What the steps of a job would take under a change; see `tracekit.analysis.whatif`.
 
+        For requests see `whatif_requests`.
+
         >>> answer = store.whatif("without=rank:1")
         >>> answer.low <= answer.after <= answer.high
         True
         """
         answer: WhatIfAnswer = self.ask("whatif", change, job=job)
+        return answer
+
+    def whatif_requests(
+        self,
+        *changes: str,
+        metric: Metric = "ttft",
+        quantile: float = 0.99,
+        where: str | None = None,
+        baseline: str | None = None,
+        slo: str | SloSet | None = None,
+    ) -> RequestWhatIf:
+        """What requests would take under changes of their engines; see `tracekit.analysis.request_whatif`.
+
+        >>> answer = store.whatif_requests("batch=16", metric="ttft", quantile=0.9)
+        >>> answer.verdict in ("faster", "no_difference", "not_reproduced")
+        True
+        """
+        goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
+        options = {"metric": metric, "quantile": quantile, "where": where, "baseline": baseline, "slo": goal}
+        answer: RequestWhatIf = self.ask("request_whatif", list(changes), **options)
         return answer
 
     def request_goodput(

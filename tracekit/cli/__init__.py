@@ -64,7 +64,7 @@ COMMANDS = (
     DeferredCommand(
         "whatif",
         "whatif",
-        "What the steps of a training job would take under a change, by replay of what each operation waited for.",
+        "What the steps of a training job, or requests, would take under a change, by replay.",
     ),
 )
 """Each command with the module of this package that holds it and the first sentence of its help."""

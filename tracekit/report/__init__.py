@@ -5,8 +5,11 @@ from tracekit.report.compared import compare_output
 from tracekit.report.job_answers import failures_text, goodput_text
 from tracekit.report.metric_series import metrics_text
 from tracekit.report.picture import Section, add_section, report
+from tracekit.report.services import By, tail_output
+from tracekit.report.whatif import request_whatif_text
 
 __all__ = [
+    "By",
     "Section",
     "add_section",
     "answer_output",
@@ -17,5 +20,7 @@ __all__ = [
     "ingest_output",
     "metrics_text",
     "report",
+    "request_whatif_text",
+    "tail_output",
     "text_for",
 ]

@@ -15,6 +15,7 @@ from tracekit.store.read_only import (
     spill_folder,
 )
 from tracekit.store.schema import SCHEMA_VERSION
+from tracekit.store.statements import registered
 from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "only_looking",
     "prune",
     "read_only_sql",
+    "registered",
     "rewrite",
     "sort_by_service",
     "spill_folder",

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import duckdb
 
 from tracekit import queries
-from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreVersionError
+from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreMemoryError, StoreVersionError
 
 # Data enters as Arrow tables, so SQL never needs the file system, and nobody who types SQL gets it.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -43,6 +43,8 @@ _FULL = (
     "disk full",
     f"errno {errno.ENOSPC}",
 )
+# "failed to pin block of size 256.0 KiB (672.2 MiB/672.0 MiB used)"
+_MEMORY_USED_UP = re.compile(r"Out of Memory Error|/[\d.]+ \w+ used\)")
 _OPEN_HERE = ("different configuration", "Unique file handle conflict")
 _BROKEN_LOG = "replaying WAL"
 _NEWER_STORAGE = "Trying to read a database file with version number"
@@ -146,6 +148,15 @@ def is_refusal(error: StoreError) -> bool:
     return isinstance(error.__cause__, _REFUSALS)
 
 
+def lacks_memory(error: duckdb.Error) -> bool:
+    """Whether DuckDB's memory was used up.
+
+    Only some statements say so by the kind of their error: a commit that finds none is a `TransactionException`, and a
+    transaction that cannot be rolled back for want of memory a `FatalException`.
+    """
+    return isinstance(error, duckdb.OutOfMemoryException) or _MEMORY_USED_UP.search(str(error)) is not None
+
+
 def translated(error: duckdb.Error, path: Path | None) -> StoreError:
     """The `StoreError` that a DuckDB error on the store at `path` amounts to."""
     message = str(error)
@@ -163,9 +174,16 @@ def translated(error: duckdb.Error, path: Path | None) -> StoreError:
         return StoreVersionError(told, path=path)
     if _BROKEN_LOG in message and path is not None:
         return StoreError(_log_not_readable(path, message), path=path)
+    if lacks_memory(error):
+        told = f"the memory that DuckDB may have for {where} is used up just now; ask for less at once"
+        return StoreMemoryError(f"{told} ({_first_line(message)})", path=path)
     if any(sign in message for sign in _FULL):
         return StoreFullError(f"no room to write {where}: free some space on its disk ({message})", path=path)
     return StoreError(f"{where} cannot be used as a trace store: {message}", path=path)
+
+
+def _first_line(message: str) -> str:
+    return message.split("\n", 1)[0]
 
 
 def _holder(message: str) -> int | None:
