@@ -64,7 +64,7 @@ def pick(file: StoreFile, address: Address) -> str | StepPick | None:
 
 def unit_address(unit: dict[str, object]) -> dict[str, str]:
     """The part of the trace page's address that shows a unit."""
-    if unit["step"] is None:
+    if unit.get("step") is None:
         return {"trace": str(unit["trace_id"])}
     return {"job": str(unit["job_id"]), "attempt": str(unit["attempt"]), "step": str(unit["step"])}
 

@@ -46,7 +46,9 @@ class Drawn:
 
 def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -> None:
     """The timeline of a trace, the span that is chosen in it, and a range of it summed by stage."""
-    drawn = drawn_trace(file, trace_id, stage, str(st.query_params.get("span") or ""))
+    # What the link chose first: what is chosen later goes into the address, and must not draw the timeline anew.
+    asked = st.session_state.setdefault(f"span_of_{trace_id}", str(st.query_params.get("span") or ""))
+    drawn = drawn_trace(file, trace_id, stage, asked)
     if drawn is None:
         st.warning(f"There is no trace {trace_id} in this store.", icon=":material/search_off:")
         return
@@ -181,6 +183,8 @@ def _with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *,
             st.caption("Click a row, or press Enter on it, to see what its span carries. Drag to sum a range of time.")
         else:
             bar = drawn.bars.row(chosen.row, named=True)
+            if chosen.row != drawn.picked and bar["span_id"] and st.query_params.get("trace") in trace_ids:
+                st.query_params["span"] = bar["span_id"]
             span_details(file, trace_ids, bar)
     _table_section(drawn, key=f"table_{key}")
 

@@ -17,7 +17,11 @@ beside AS (
     SELECT
         stream_id,
         unit,
-        concat_ws(' · ', metric, host_name, service_name, nullif(attributes::VARCHAR, '{}')) AS series
+        concat_ws(
+            ' · ', metric, host_name,
+            nullif(regexp_replace(attributes::VARCHAR, '[{}'']', '', 'g'), ''),
+            service_name
+        ) AS series
     FROM metric_series
     WHERE list_contains($hosts::VARCHAR[], host_name) OR list_contains($services::VARCHAR[], service_name)
 ),

@@ -8,7 +8,7 @@
 --   $service: their service, NULL for any.
 --   $operation: their name, NULL for any.
 --   $outcome: how they ended, NULL for any.
---   $windows: number of windows that the time is cut into at most.
+--   $window_count: number of windows that the time is cut into at most.
 --   $cells_a_decade: number of cells between a duration and ten times of it.
 -- Columns:
 --   first_ns: start of the cell's window, nanoseconds since the epoch.
@@ -34,7 +34,7 @@ chosen AS (
 extent AS (
     SELECT
         min(start_ns) AS origin_ns,
-        greatest((max(start_ns) - min(start_ns)) // $windows + 1, 1) AS window_ns
+        greatest((max(start_ns) - min(start_ns)) // $window_count + 1, 1) AS window_ns
     FROM chosen
 ),
 -- The logarithm is a double: near a cell's end it may fall on the wrong side, and the whole number there decides.

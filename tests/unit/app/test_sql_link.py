@@ -1,13 +1,16 @@
-"""The statement behind a number: what the SQL page is given runs, and finds the same."""
+"""The search and the statement behind it: what the SQL page is given runs, and finds the same."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from investigation.search import Search
+from investigation.search import fitting
+from investigation.search_form import Search
 from investigation.sql_link import filled_in, without_header
 
 import tracekit as tk
@@ -73,7 +76,7 @@ def test_a_stage_s_share_is_of_the_whole_time(store: tk.Store) -> None:
 def test_a_cell_of_the_heat_map_counts_what_the_search_finds(store: tk.Store) -> None:
     """Each unit is in one cell, and the cell's ends find just its own."""
     population = {"kind": "request", "service": None, "operation": None, "outcome": None}
-    cells = store.query("explore/latency_cells", **population, windows=20, cells_a_decade=4)
+    cells = store.query("explore/latency_cells", **population, window_count=20, cells_a_decade=4)
     assert cells["unit_count"].sum() == store.sql("SELECT count(*) FROM units WHERE kind = 'request'").item()
     for cell in cells.iter_rows(named=True):
         ends = {name: cell[name] for name in ("first_ns", "last_ns", "least_ns", "below_ns")}
@@ -92,5 +95,24 @@ def test_a_duration_at_a_cell_s_end_lies_in_just_one(e2e_ns: int) -> None:
             e2e_ns=e2e_ns,
         )
         population = {"kind": "request", "service": None, "operation": None, "outcome": None}
-        cell = store.query("explore/latency_cells", **population, windows=3, cells_a_decade=10).row(0, named=True)
+        cell = store.query("explore/latency_cells", **population, window_count=3, cells_a_decade=10).row(0, named=True)
     assert cell["least_ns"] <= e2e_ns < cell["below_ns"]
+
+
+@pytest.mark.parametrize(("shortest_ns", "longest_ns"), [(1, 10**18), (10**6, 10**9), (10**9, 10**9 + 1), (0, 1)])
+def test_a_heat_map_has_few_cells_whatever_the_durations(shortest_ns: int, longest_ns: int) -> None:
+    """At most eighty and one high: with 120 windows fewer than ten thousand marks."""
+    cells = pl.DataFrame({"least_ns": [shortest_ns], "below_ns": [longest_ns]})
+    decades = math.log10(longest_ns / max(shortest_ns, 1))
+    assert fitting(cells) * decades <= 80
+
+
+def test_traces_are_found_whatever_was_made_of_them(store: tk.Store) -> None:
+    """As many as there are; the filled-in statement finds the same."""
+    search = EVERYTHING.of_traces()
+    found = store.query("explore/found_traces", **search, limit=1000)
+    assert found.height == found["found_count"][0] == store.sql("SELECT count(DISTINCT trace_id) FROM spans").item()
+    assert found["span_count"].sum() == store.sql("SELECT count(*) FROM spans").item()
+    assert store.sql(filled_in(tk.Store.statement("explore/found_traces"), **search, limit=1000)).equals(found)
+    failed = EVERYTHING._replace(outcome="failed", text="VLLM").of_traces()
+    assert (store.query("explore/found_traces", **failed, limit=1000)["error_count"] > 0).all()
