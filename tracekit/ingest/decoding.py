@@ -9,7 +9,17 @@ from tracekit import importers, otlp
 from tracekit.errors import TracekitError, UnknownFormatError
 from tracekit.ingest.sources import Source, reason
 from tracekit.records import Piece, recognised
-from tracekit.store import MergedBatch, Reject, SortedBatch, decoder_rejects, merge_batches, sort_by_service
+from tracekit.store import (
+    MergedBatch,
+    Reject,
+    SmallSource,
+    SortedBatch,
+    decoder_rejects,
+    has_only_spans,
+    merge_batches,
+    merge_sources,
+    sort_by_service,
+)
 
 # What is decoded at once: more would leave the processor's caches and take new memory each time.
 _CHUNK_BYTES = 8 << 20
@@ -17,6 +27,8 @@ _CHUNK_BYTES = 8 << 20
 # looking for duplicates, and give each service row groups of its own; two of them must fit in memory.
 _BATCH_ROWS = 3 * 122_880
 _BATCH_BYTES = 256 << 20
+_MOST_TOGETHER = 2048
+"""Small sources that are written at once; each takes some kilobytes beside its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,48 @@ class Ended:
     """Whether its content is none of the known formats."""
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Whole small sources, read to their ends, ready to be written at once."""
+
+    sources: tuple[Source, ...]
+    contents: tuple[SmallSource, ...]
+    """What each of them holds."""
+    batch: MergedBatch
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Small sources that wait for others to be written with."""
+
+    read: list[tuple[Source, _Gathered, str, int]] = field(default_factory=list)
+    row_count: int = 0
+    size_bytes: int = 0
+
+    def add(self, source: Source, gathered: _Gathered, format: str, consumed_bytes: int) -> None:
+        self.read.append((source, gathered, format, consumed_bytes))
+        self.row_count += gathered.row_count
+        self.size_bytes += gathered.size_bytes
+
+    def is_large(self) -> bool:
+        size = self.row_count >= _BATCH_ROWS or self.size_bytes >= _BATCH_BYTES
+        return size or len(self.read) >= _MOST_TOGETHER
+
+    def taken(self) -> Iterator[Decoded | Ended | Together]:
+        """What waits; one source alone as every other source."""
+        read, self.read, self.row_count, self.size_bytes = self.read, [], 0, 0
+        if len(read) == 1:
+            ((source, gathered, format, consumed_bytes),) = read
+            yield gathered.decoded(source, format, consumed_bytes)
+            yield Ended(source)
+        elif read:
+            contents = tuple(
+                SmallSource(source.name, format, tuple(gathered.parts), tuple(gathered.faults))
+                for source, gathered, format, _ in read
+            )
+            yield Together(tuple(source for source, *_ in read), contents, merge_sources(contents))
+
+
 @dataclass(slots=True)
 class _Gathered:
     """Decoded pieces of one source that will be written together."""
@@ -59,25 +113,39 @@ class _Gathered:
     def is_large(self) -> bool:
         return self.row_count >= _BATCH_ROWS or self.size_bytes >= _BATCH_BYTES
 
+    def is_small(self) -> bool:
+        """Whether it may be written with those of other sources."""
+        return not self.is_large() and all(has_only_spans(part) for part in self.parts)
+
     def decoded(self, source: Source, format: str, consumed_bytes: int) -> Decoded:
         return Decoded(source, merge_batches(self.parts), format, tuple(self.faults), consumed_bytes)
 
 
-def decoded(sources: Iterable[Source]) -> Iterator[Decoded | Ended]:
-    """The batches of each source, and an end for each; a fault of one source does not stop the next."""
+def decoded(sources: Iterable[Source]) -> Iterator[Decoded | Ended | Together]:
+    """The batches of each source, and an end for each; a fault of one source does not stop the next.
+
+    Small sources of nothing but spans that follow each other come together. All come in the order of `sources`.
+    """
+    waiting = _Waiting()
     for source in sources:
-        if source.error is not None:
-            yield Ended(source, error=source.error)
-        else:
-            yield from _decoded(source)
+        for item in _decoded(source, waiting):
+            yield from waiting.taken()
+            yield item
+        if waiting.is_large():
+            yield from waiting.taken()
+    yield from waiting.taken()
 
 
-def _decoded(source: Source) -> Iterator[Decoded | Ended]:
-    is_empty = True
+def _decoded(source: Source, waiting: _Waiting) -> Iterator[Decoded | Ended]:
+    """The batches and the end of a source, or nothing where it went to those that wait."""
+    if source.error is not None:
+        yield Ended(source, error=source.error)
+        return
+    is_empty, had = True, len(waiting.read)
     try:
         with source.open() as stream:
-            for batch in _batches(source, otlp.open_window(stream, path=source.path)):
-                is_empty = False
+            for batch in _batches(source, otlp.open_window(stream, path=source.path), waiting):
+                is_empty, had = False, 0
                 yield batch
     except UnknownFormatError as error:
         yield Ended(source, error=str(error), is_unknown=True)
@@ -86,16 +154,22 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
     except OSError as error:
         yield Ended(source, error=reason(error))
     else:
-        yield Ended(source, error="is empty" if is_empty else None)
+        if len(waiting.read) == had:
+            yield Ended(source, error="is empty" if is_empty else None)
 
 
-def _batches(source: Source, window: otlp.Window) -> Iterator[Decoded]:
-    gathered, piece = _Gathered(), None
+def _batches(source: Source, window: otlp.Window, waiting: _Waiting) -> Iterator[Decoded]:
+    """The batches of a source; one that is small as a whole goes to those that wait."""
+    gathered, piece, is_first = _Gathered(), None, True
     format = recognised(window, (*importers.FORMATS, *otlp.FORMATS, importers.REFUSED))
     for piece in format.read(window, chunk_bytes=_CHUNK_BYTES):
         gathered.add(piece)
         if gathered.is_large():
             yield gathered.decoded(source, piece.format, window.consumed_bytes)
-            gathered = _Gathered()
-    if piece is not None and gathered.parts:
+            gathered, is_first = _Gathered(), False
+    if piece is None or not gathered.parts:
+        return
+    if is_first and gathered.is_small():
+        waiting.add(source, gathered, piece.format, window.consumed_bytes)
+    else:
         yield gathered.decoded(source, piece.format, window.consumed_bytes)
