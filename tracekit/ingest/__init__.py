@@ -1,9 +1,10 @@
 """Reading files into a trace store."""
 
-from tracekit.ingest.decoding import Decoded, Ended, decoded_as_read
+from tracekit.ingest.decoding import Decoded, decoded_as_read
 from tracekit.ingest.incoming import IncomingSource
 from tracekit.ingest.outgoing import OutgoingFiles
 from tracekit.ingest.pipeline import ingest, ingest_sources
+from tracekit.ingest.reading import Ended
 from tracekit.ingest.report import FileReport, IngestReport
 from tracekit.ingest.sources import STANDARD_INPUT, Source, find
 
