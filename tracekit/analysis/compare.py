@@ -90,7 +90,7 @@ def compare(
     judged = _Judged(uncertainty, means, shares)
     metrics, stages = _metric_frame(matches, judged), _stage_frame(names, matches, judged)
     outcomes = _outcome_frame(shares, judged)
-    load = load_frame(sides)
+    load = load_frame(sides, matches.get("e2e"))
     verdict = shortage or _verdict(metrics, stages, outcomes)
     if verdict == "no_change" and min(block_counts) < blocks.MINIMUM_BLOCKS:
         verdict = "too_few_blocks"
