@@ -197,7 +197,7 @@ def _of_excess(answer: TailAnswer) -> TailVerdict:
         return "size_or_slowness"
     if is_load(answer):
         return "load_or_slowness"
-    if not len(certain_stages(answer)):
+    if not len(certain_stages(answer)) and not len(grown_stages(answer)):
         return "excess_spread"
     unexplained = int(answer.stages.filter(pl.col("stage") == UNATTRIBUTED)["excess_ns"].sum())
     return "excess_unattributed" if unexplained > MAJORITY * answer.excess_ns else "excess_explained"
