@@ -54,6 +54,7 @@ from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE,
 from tracekit.analysis.tail import chosen_quantile, tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
+    certain_stages,
     clear_differences,
     grown_stages,
     is_load,
@@ -129,6 +130,7 @@ __all__ = [
     "WhatIfBasis",
     "answer_kinds",
     "band_cohort",
+    "certain_stages",
     "chosen_quantile",
     "clear_differences",
     "clear_whose",

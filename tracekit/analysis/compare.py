@@ -90,7 +90,7 @@ def compare(
     judged = _Judged(uncertainty, means, shares)
     metrics, stages = _metric_frame(matches, judged), _stage_frame(names, matches, judged)
     outcomes = _outcome_frame(shares, judged)
-    load = load_frame(sides)
+    load = load_frame(sides, matches.get("e2e"))
     verdict = shortage or _verdict(metrics, stages, outcomes)
     if verdict == "no_change" and min(block_counts) < blocks.MINIMUM_BLOCKS:
         verdict = "too_few_blocks"
@@ -181,7 +181,7 @@ def _judged(
 
 def _before(sides: list[ComparedSide]) -> BeforeSide:
     lengths = [int(np.ptp(side.units["start_ns"].to_numpy())) + 1 for side in sides]
-    return BeforeSide(0, max(lengths[0] / lengths[1], len(sides[0].units) / len(sides[1].units)), is_all=True)
+    return BeforeSide(0, max(lengths[0] / lengths[1], len(sides[0].units) / len(sides[1].units)), is_all=False)
 
 
 def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:
