@@ -99,7 +99,7 @@ def test_an_answer_says_which_units_it_is_about(store: Write) -> None:
     assert sorted(looked_at["unit_id"]) == list(range(102, 124))
     assert set(looked_at["cohort"]) == {"selection"}
     compared = compare(database, "unit_id <= 40", "unit_id > 40").units
-    assert compared.group_by("cohort").len().sort("cohort").rows() == [("baseline", 40), ("selection", 60)]
+    assert compared.group_by("cohort").len().sort("cohort").rows() == [("baseline", 41), ("selection", 59)]
     assert quality(database).units is None
 
 
