@@ -25,7 +25,7 @@ class StoreFile(NamedTuple):
     """One state of the store's file: whatever is computed from it stays true while these are equal.
 
     `state`: size and modification time of the file and of the log that DuckDB keeps beside it while it
-    is written.
+    is written; of a warehouse those of its manifest.
     """
 
     path: str
@@ -35,6 +35,9 @@ class StoreFile(NamedTuple):
 def store_file() -> StoreFile:
     """The store that the app shows, as `TRACEKIT_DB` names it. Raises `StoreError` where there is none."""
     path = Path(os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+    if path.is_dir():
+        # A warehouse is exchanged with its manifest.
+        return StoreFile(str(path), (_state(path / "manifest.json"),))
     if not path.is_file():
         remedy = f"make one with `tracekit ingest PATH --db {path}`"
         raise tk.StoreError(f"there is no trace store at {path}; {remedy}")
