@@ -25,7 +25,8 @@ class StoreFile(NamedTuple):
     """One state of a store: whatever is computed from it stays true while these are equal.
 
     `state`: of a file, size and modification time of it and of the log that DuckDB keeps beside it while it is
-    written; of a store that is served, the columns of `queries/explore/store_mark.sql`.
+    written; of a warehouse those of its manifest; of a store that is served, the columns of
+    `queries/explore/store_mark.sql`.
     """
 
     path: str
@@ -36,6 +37,9 @@ class StoreFile(NamedTuple):
 def store_file() -> StoreFile:
     """The store that the page shows. Raises `StoreError` where there is none."""
     path = chosen_store()
+    if path.is_dir():
+        # A warehouse is exchanged with its manifest.
+        return StoreFile(str(path), _state(path / "manifest.json"))
     if not path.is_file():
         remedy = f"make one with `tracekit ingest PATH --db {path}`"
         raise tk.StoreError(f"there is no trace store at {path}; {remedy}")

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 import tracekit as tk
 from generators.generate import generate
+from tracekit.warehouse import LocalEngine, build
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.name for path in (ROOT / "app" / "app_pages").glob("*.py"))
@@ -68,6 +69,24 @@ def test_every_page_opens_on_the_samples(visit: Visit, page: str) -> None:
     app = visit(page)
     assert not app.exception
     assert not app.error
+
+
+@pytest.fixture(scope="module")
+def sample_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse of both sample captures."""
+    folder = tmp_path_factory.mktemp("warehouse")
+    build(folder, [ROOT / "sample_traces"], engine=LocalEngine(1))
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_on_a_warehouse(visit: Visit, sample_store: Path, sample_warehouse: Path, page: str) -> None:
+    """What the pages show of a store they show of a warehouse."""
+    app = visit(page, store=sample_warehouse)
+    assert not app.exception
+    assert not app.error
+    names = f"{sample_store.parent.name}/{sample_store.name}", sample_warehouse.name
+    assert said(app) == said(visit(page)).replace(*names)
 
 
 @pytest.mark.parametrize(

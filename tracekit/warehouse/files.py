@@ -34,7 +34,7 @@ def export(
     numbered = f"(SELECT * REPLACE (unit_id + {first_unit_id} AS unit_id) FROM base.{table})"
     source = numbered if '"unit_id"' in selected and first_unit_id else f"base.{table}"
     statement = f"COPY (SELECT {selected} FROM {source} AS {table} WHERE {where}) TO {_literal(path)} "
-    rows = int(cursor.execute(statement + "(FORMAT parquet, COMPRESSION zstd)").fetchall()[0][0])
+    rows = int(cursor.execute(statement + "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)").fetchall()[0][0])
     if not rows:
         path.unlink()
         return None
