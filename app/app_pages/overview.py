@@ -8,7 +8,7 @@ from investigation.store import quality_answer, rows, store_file
 from investigation.tables import ingest_table, quality_table, service_table
 
 from tracekit.foreign import markdown
-from tracekit.wording import count_text, duration_text, moment_text
+from tracekit.wording import count_text, moment_text, period_text
 
 file = store_file()
 contents = rows(file, "explore/store_contents").row(0, named=True)
@@ -33,7 +33,7 @@ with st.container(horizontal=True):
             st.metric(label, count_text(count), border=True)
 st.caption(
     f"{moment_text(contents['first_ns'])} to {moment_text(contents['last_ns'])}: "
-    f"{duration_text(contents['last_ns'] - contents['first_ns'])} of data"
+    f"{period_text(contents['last_ns'] - contents['first_ns'])} of data"
 )
 
 st.subheader("Headlines", anchor=False)
