@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -90,7 +91,7 @@ def _incidents(database: Path) -> list[Path]:
         path = database.with_name(f"{database.stem}-{name}.duckdb")
         with _told(f"An incident: {name}"):
             if not path.exists():
-                _fill(path, lambda out, name=name: generate(name, seed=_SEED, overrides={}, out=out))
+                _fill(path, partial(generate, name, seed=_SEED, overrides={}))
             with opened(path, read_only=True) as store:
                 answer = ask(store)
         scenario = scenarios.load(name)
@@ -100,10 +101,10 @@ def _incidents(database: Path) -> list[Path]:
     return paths
 
 
-def _fill(path: Path, write: Callable[[Path], object]) -> None:
+def _fill(path: Path, write: Callable[..., object]) -> None:
     """Make the store of what `write` puts into a folder; a demo that is stopped leaves no half of one."""
     with tempfile.TemporaryDirectory(prefix=".tracekit-demo-", dir=path.parent) as made:
-        write(Path(made) / "run")
+        write(out=Path(made) / "run")
         half = Path(made) / "store.duckdb"
         with Store.open(half) as store:
             store.ingest(Path(made) / "run")
