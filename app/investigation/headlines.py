@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from investigation.page import answer_state
+from investigation.page import answer_state, paragraph
 from investigation.store import StoreFile, failures_answer, job_headlines, stragglers_answer, tail_answer
 from tracekit.foreign import markdown, named
 from tracekit.schema import Outcome
@@ -88,15 +88,17 @@ def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
             for row in of_kind.iter_rows(named=True):
                 colour = _OUTCOME_COLOURS.get(row["outcome"], "gray")
                 st.badge(f"{row['outcome']} {count_text(row['unit_count'])}", color=colour)
-    if not outcomes.filter(kind="request", outcome=Outcome.FAILED).is_empty():
+    not_served = (Outcome.FAILED, Outcome.REJECTED, Outcome.ABORTED)
+    if not outcomes.filter(pl.col("outcome").is_in(not_served), kind="request").is_empty():
         _failures_headline(file)
 
 
 def _failures_headline(file: StoreFile) -> None:
     serving = failures_answer(file).serving
-    if serving is not None and serving.failed:
-        st.markdown(markdown(serving.summary))
-        st.page_link(FAILURES_PAGE, label="See what failed first", icon=":material/arrow_forward:")
+    if serving is not None:
+        st.markdown(paragraph(serving.summary))
+        label = "See what failed first" if serving.failed else "See who was refused or left"
+        st.page_link(FAILURES_PAGE, label=label, icon=":material/arrow_forward:")
 
 
 def _tail_headline(file: StoreFile, metric: str) -> None:
