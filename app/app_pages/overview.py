@@ -8,6 +8,7 @@ from investigation.store import quality_answer, rows, store_file
 from investigation.tables import ingest_table, quality_table, service_table
 
 from tracekit.foreign import markdown
+from tracekit.schema import Outcome
 from tracekit.wording import count_text, moment_text, period_text
 
 file = store_file()
@@ -40,7 +41,10 @@ st.subheader("Headlines", anchor=False)
 job_card(file)
 cards = [card for kind, card in (("request", request_card), ("step", step_card)) if units.get(kind)]
 if cards:
-    for column, card in zip(st.columns(len(cards) + 1), [*cards, outcomes_card], strict=True):
+    # Requests that failed are told before those that were slow.
+    has_failed = not outcomes.filter(kind="request", outcome=Outcome.FAILED).is_empty()
+    ordered = [outcomes_card, *cards] if has_failed else [*cards, outcomes_card]
+    for column, card in zip(st.columns(len(ordered)), ordered, strict=True):
         with column.container(border=True, height="stretch"):
             card(file, outcomes)
 elif not has_jobs(file):
