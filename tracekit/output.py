@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from tracekit import foreign
+from tracekit.calendar_bounds import within_calendar
 from tracekit.errors import UsageError
 from tracekit.foreign import csv_cell, plain_frame, terminal
 from tracekit.schema import exchanged
@@ -48,7 +49,7 @@ def write(output: Output | pl.DataFrame, *, output_format: str, path: Path | Non
     if output_format == "parquet":
         _write_parquet(output.rows, path)
     else:
-        _write_text(_text(output, output_format), path)
+        _write_text(_text(replace(output, rows=within_calendar(output.rows)), output_format), path)
 
 
 _KEPT: ContextVar[list[pl.DataFrame] | None] = ContextVar("kept tables", default=None)

@@ -7,7 +7,7 @@ import os
 import streamlit as st
 
 import tracekit as tk
-from investigation.marks import Mark, look_again, mark_now, new_spans
+from investigation.seen_marks import Mark, look_again, mark_now, new_spans
 from investigation.store import StoreFile
 from tracekit.wording import counted
 

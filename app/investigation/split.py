@@ -9,7 +9,8 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.question import TailQuestion
-from investigation.selection import cohorts, measured_units, stages_over_time
+from investigation.selection import cohorts, measured_statement, measured_units, stages_over_time
+from investigation.sql_link import statement_link
 from investigation.store import StoreFile
 from tracekit import charts
 from tracekit.foreign import markdown
@@ -143,6 +144,7 @@ def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -
     st.caption(f"{METRIC_NAMES[question.metric]} of {count_text(marked.height)} units")
     chart = charts.distribution(marked, metric=question.metric, threshold_ns=answer.threshold_ns)
     st.altair_chart(chart, alt=f"Histogram of {METRIC_NAMES[question.metric]}")
+    statement_link(measured_statement(question.metric, question.where))
 
 
 def over_time_section(file: StoreFile, question: TailQuestion) -> None:

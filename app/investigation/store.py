@@ -3,7 +3,7 @@
 A file is opened for reading for as long as one answer takes, so that `tracekit ingest` can write between two looks at
 a page; its state is size and modification time. A store that a server receives into changes all the time: there the
 state is how far the data had reached when the page was last asked to look, so that answers stay warm while spans
-arrive (`investigation.marks`).
+arrive (`investigation.seen_marks`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import streamlit as st
 
 import tracekit as tk
 from investigation.chosen import chosen_store
-from investigation.marks import seen_mark
+from investigation.seen_marks import seen_mark
 
 
 class StoreFile(NamedTuple):
@@ -87,7 +87,7 @@ def job_headlines(file: StoreFile) -> list[str]:
         ledgers, incidents = store.goodput(), store.failures()
     if ledgers.training.jobs.is_empty():
         return []
-    return [*ledgers.summary.splitlines(), incidents.summary]
+    return [*ledgers.training.summary.splitlines(), *incidents.training.summary.splitlines()]
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

@@ -1,4 +1,4 @@
-"""What only a browser does: a click on a bar proves a stage, one on a row shows what its span carries."""
+"""What only a browser does: a click on a bar proves a stage."""
 
 from __future__ import annotations
 
@@ -23,13 +23,3 @@ def test_a_click_on_a_bar_shows_its_proof_and_its_link(visit: Open) -> None:
     page.locator("path[aria-roledescription='bar'][aria-label*='eng.queue']").first.click(force=True)
     page.get_by_text("The slow ones with the most time in eng.queue").wait_for()
     assert "stage=eng.queue" in page.url
-
-
-def test_a_click_on_a_row_shows_what_its_span_carries(visit: Open) -> None:
-    """Attributes are one click away, also through the time that the span owns."""
-    looked = visit("samples", "/tail?metric=ttft&quantile=0.9&stage=eng.queue", viewport=TALL)
-    looked.page.get_by_role("link", name="On its own page").click()
-    looked.page.wait_for_url("**/trace?trace=*")
-    looked.stands()
-    looked.page.locator("path[aria-roledescription='bar'][aria-label*='llm_request']").first.click(force=True)
-    looked.page.get_by_text("status UNSET").wait_for()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 import tracekit
+from tests.unit.otlp.documents import span, traces
 from tracekit.cli import COMMANDS
 from tracekit.cli.deferred import DeferredCommand
 
@@ -58,3 +60,26 @@ def test_the_public_names_come_when_they_are_used() -> None:
 def test_the_list_of_commands_says_what_each_says_of_itself(deferred: DeferredCommand) -> None:
     """The summaries in the list are stated without loading the commands, so they are compared here."""
     assert deferred.get_short_help_str(200) == deferred.load().get_short_help_str(200)
+
+
+def test_a_command_converts_for_arrow_without_pandas(tmp_path: Path) -> None:
+    """pyarrow imports it, a third of a second, to ask whether what it is given is pandas' own."""
+    (tmp_path / "spans.jsonl").write_bytes(traces(span()))
+    arguments = ["ingest", str(tmp_path / "spans.jsonl"), "--db", str(tmp_path / "x.duckdb"), "--json"]
+    command = f"commands.main({arguments!r}, standalone_mode=False)"
+    loaded = modules_after(f"from tracekit.cli import commands\ntry:\n    {command}\nexcept SystemExit:\n    pass")
+    assert {"pyarrow", "duckdb"} <= loaded
+    assert "pandas.core" not in loaded
+
+
+def test_pandas_is_there_for_whoever_wants_it_later() -> None:
+    """What the command spares itself is not taken from others in the process."""
+    statement = """
+from tracekit.cli.starting import prepare
+prepare()
+import pyarrow as pa
+assert type(pa.table({"a": [1, None]}).to_pandas()).__module__.startswith("pandas")
+import pandas as pd
+assert pa.array(pd.Series([1.5, None])).null_count == 1
+"""
+    assert "pandas.core" in modules_after(statement)

@@ -14,11 +14,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import tracekit as tk
 from tests.unit.otlp.documents import span, traces
+from tracekit.calendar_bounds import within_calendar
 from tracekit.errors import QueryError, UsageError
-from tracekit.output import Output, write
+from tracekit.output import FORMATS, Output, write
 
 
 def written(rows: pl.DataFrame, output_format: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -145,3 +147,44 @@ def test_opening_a_store_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFi
         assert store.served_by is None
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+
+@pytest.mark.parametrize("output_format", [name for name in FORMATS if name != "parquet"])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("'infinity'::DATE", "infinity"),
+        ("'-infinity'::TIMESTAMP", "-infinity"),
+        ("'infinity'::TIMESTAMPTZ", "infinity"),
+        ("DATE '290000-01-01'", "290000-01-01"),
+        ("DATE '10000-01-01'", "10000-01-01"),
+        ("TIMESTAMP '10000-01-01 00:00:01'", "10000-01-01T"),
+        ("['infinity'::DATE, DATE '2026-01-02']", "2026-01-02"),
+        ("{'at': 'infinity'::TIMESTAMP, 'n': 1}", "infinity"),
+        ("MAP {'at': 'infinity'::DATE}", "infinity"),
+    ],
+)
+def test_dates_beyond_every_calendar_are_printed(tmp_path: Path, output_format: str, value: str, said: str) -> None:
+    """DuckDB has infinite dates and the year 290000; polars ends in a panic over them."""
+    with tk.open(None) as store:
+        write(store.sql(f"SELECT {value} AS day, 7 AS number"), output_format=output_format, path=tmp_path / "x")
+    text = (tmp_path / "x").read_text()
+    assert said in text.replace("\\", "")
+    assert "7" in text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "DATE '9999-12-31'",
+        "DATE '0001-01-01'",
+        "TIMESTAMP '9999-12-31 23:59:59.999999'",
+        "[DATE '2026-01-02', NULL]",
+        "[]::DATE[]",
+    ],
+)
+def test_dates_within_the_calendar_stay_what_they_are(value: str) -> None:
+    """To the last day, and nested."""
+    with tk.open(None) as store:
+        frame = store.sql(f"SELECT {value} AS day")
+    assert_frame_equal(within_calendar(frame), frame)

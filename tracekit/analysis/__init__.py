@@ -12,6 +12,7 @@ from tracekit.analysis.answer import (
     questions,
     registered,
 )
+from tracekit.analysis.batching import ServingChange
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.checks import CHECKS, Check, Finding
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
@@ -25,7 +26,7 @@ from tracekit.analysis.goodput import GoodputAnswer, goodput
 from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
-from tracekit.analysis.judgement import Judgement, judge
+from tracekit.analysis.judgement import Judgement, judge, judge_like
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
@@ -45,13 +46,16 @@ from tracekit.analysis.request_failures import request_failures
 from tracekit.analysis.request_failures_answer import RequestFailures
 from tracekit.analysis.request_goodput import request_goodput
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput
+from tracekit.analysis.request_whatif import RequestWhatIf, request_whatif
+from tracekit.analysis.request_whatif_basis import WhatIfBasis
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
-from tracekit.analysis.tail import tail
+from tracekit.analysis.tail import chosen_quantile, tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
     clear_differences,
+    grown_stages,
     is_load,
     is_mix,
     lacks_counterparts,
@@ -112,7 +116,9 @@ __all__ = [
     "QualityAnswer",
     "RequestFailures",
     "RequestGoodput",
+    "RequestWhatIf",
     "Selection",
+    "ServingChange",
     "Slo",
     "SloSet",
     "StageSums",
@@ -120,8 +126,10 @@ __all__ = [
     "TailAnswer",
     "WhatIf",
     "WhatIfAnswer",
+    "WhatIfBasis",
     "answer_kinds",
     "band_cohort",
+    "chosen_quantile",
     "clear_differences",
     "clear_whose",
     "compare",
@@ -129,11 +137,13 @@ __all__ = [
     "explain_hang",
     "failures",
     "goodput",
+    "grown_stages",
     "has_words",
     "in_words",
     "is_load",
     "is_mix",
     "judge",
+    "judge_like",
     "kind_of",
     "lacks_counterparts",
     "large_stages",
@@ -152,6 +162,7 @@ __all__ = [
     "registered",
     "request_failures",
     "request_goodput",
+    "request_whatif",
     "slo_file",
     "slower_calls",
     "slower_for_some",

@@ -181,7 +181,7 @@ def _judged(
 
 def _before(sides: list[ComparedSide]) -> BeforeSide:
     lengths = [int(np.ptp(side.units["start_ns"].to_numpy())) + 1 for side in sides]
-    return BeforeSide(0, lengths[0] / lengths[1])
+    return BeforeSide(0, max(lengths[0] / lengths[1], len(sides[0].units) / len(sides[1].units)), is_all=True)
 
 
 def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:

@@ -82,6 +82,14 @@ def is_load(answer: TailAnswer) -> bool:
     return excess_ns > 0 and int(grown.filter(is_shared())["excess_ns"].sum()) > MAJORITY * excess_ns
 
 
+def _is_growth_of_load(answer: TailAnswer) -> bool:
+    """Whether more work arrived, and all that has grown call by call is where requests share machines."""
+    if not answer.load["is_higher"].any():
+        return False
+    grown = [*slower_calls(answer)["stage"], *grown_stages(answer)["stage"]]
+    return bool(answer.stages.filter(pl.col("stage").is_in(grown)).select(is_shared().all()).item())
+
+
 def load_bounds_ns(answer: TailAnswer) -> tuple[int, int]:
     """The most of the excess that load can explain, and the least that is slowness, in nanoseconds.
 
@@ -138,6 +146,17 @@ def slower_calls(answer: TailAnswer) -> pl.DataFrame:
     return answer.rare_calls.filter(pl.col("is_slower") & matters)
 
 
+def grown_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `growth` of stages whose calls take longer beyond chance in all units, by enough to matter.
+
+    Only where all units are what is asked about; stages that are told as slower otherwise are left out.
+    """
+    of_all = answer.quantile == 0 or answer.quantile_asked is not None
+    told = [*told_stages(answer)["stage"], *slower_calls(answer)["stage"]]
+    is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
+    return answer.growth.filter(pl.lit(of_all) & pl.col("has_grown") & is_part & ~pl.col("stage").is_in(told))
+
+
 def slower_for_some(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `whose` that a sentence may name of stages that are not slower for all: the clearest of each stage."""
     is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
@@ -161,7 +180,9 @@ def larger_work(answer: TailAnswer) -> pl.DataFrame:
 def _of_chance(answer: TailAnswer) -> TailVerdict:
     """Stages are tested together with their sum, so that one of them may be certain where the sum is not."""
     if not len(told_stages(answer)):
-        return "stage_slower" if len(slower_calls(answer)) else "no_excess"
+        if not len(slower_calls(answer)) and not len(grown_stages(answer)):
+            return "no_excess"
+        return "load_or_slowness" if _is_growth_of_load(answer) else "stage_slower"
     return "load_or_slowness" if is_load(answer) else "stage_slower"
 
 

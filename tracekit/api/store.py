@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tracekit.errors import StoreLockedError
+from tracekit.errors import StoreLockedError, UsageError
 from tracekit.schema import OUTCOMES
 
 if TYPE_CHECKING:
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
         QualityAnswer,
         RequestFailures,
         RequestGoodput,
+        RequestWhatIf,
         SloSet,
         StragglersAnswer,
         TailAnswer,
         WhatIfAnswer,
     )
+    from tracekit.export import PerfettoTrace
     from tracekit.ingest import IngestReport
     from tracekit.output import Output
     from tracekit.schema import Metric
@@ -60,7 +62,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path | None, *, read_only: bool = False) -> Store:
-        """Open the store at `path`, or a new one in memory for None.
+        """Open the store at `path`, or a new one in memory for None; a folder is opened as a warehouse.
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
         `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
@@ -76,6 +78,10 @@ class Store:
             from tracekit.api.served import SharedStore
 
             return SharedStore(held)
+        if path is not None and Path(path).is_dir():
+            from tracekit.api.warehouse import WarehouseStore
+
+            return WarehouseStore.open(path)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:
@@ -149,6 +155,19 @@ class Store:
         """
         return self._database.query(name, **parameters)
 
+    @staticmethod
+    def statement(name: str) -> str:
+        """The text of a statement that ships with tracekit, as `query` runs it. Raises `UsageError` for no such name.
+
+        >>> "FROM units" in Store.statement("explore/found_units")
+        True
+        """
+        from tracekit import queries
+
+        if not queries.is_known(name):
+            raise UsageError(f"there is no query {str(name)[:200]!r}")
+        return queries.text(name)
+
     def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
         """The answer to a question by its name, one of `questions()`; see `tracekit.analysis.answer`.
 
@@ -196,11 +215,33 @@ class Store:
     def whatif(self, change: str, *, job: str | None = None) -> WhatIfAnswer:
         """What the steps of a job would take under a change; see `tracekit.analysis.whatif`.
 
+        For requests see `whatif_requests`.
+
         >>> answer = store.whatif("without=rank:1")
         >>> answer.low <= answer.after <= answer.high
         True
         """
         answer: WhatIfAnswer = self.ask("whatif", change, job=job)
+        return answer
+
+    def whatif_requests(
+        self,
+        *changes: str,
+        metric: Metric = "ttft",
+        quantile: float = 0.99,
+        where: str | None = None,
+        baseline: str | None = None,
+        slo: str | SloSet | None = None,
+    ) -> RequestWhatIf:
+        """What requests would take under changes of their engines; see `tracekit.analysis.request_whatif`.
+
+        >>> answer = store.whatif_requests("batch=16", metric="ttft", quantile=0.9)
+        >>> answer.verdict in ("faster", "no_difference", "not_reproduced")
+        True
+        """
+        goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
+        options = {"metric": metric, "quantile": quantile, "where": where, "baseline": baseline, "slo": goal}
+        answer: RequestWhatIf = self.ask("request_whatif", list(changes), **options)
         return answer
 
     def request_goodput(
@@ -326,6 +367,41 @@ class Store:
         from tracekit import stages
 
         return stages.operations(self._database, trace_id=trace_id)
+
+    def perfetto(
+        self,
+        *,
+        trace_id: str | None = None,
+        job: str | None = None,
+        attempt: int | None = None,
+        step: int | None = None,
+        first_ns: int | None = None,
+        last_ns: int | None = None,
+    ) -> PerfettoTrace:
+        """A trace, a training step or a range of time as Perfetto opens it; see `tracekit.export.perfetto`.
+
+        Raises `UsageError` where the trace or the step is not there.
+
+        >>> trace = store.perfetto(job="job-a", step=25)
+        >>> trace.counts["spans"], trace.text()[:22]
+        (42, '{"displayTimeUnit":"ns')
+        """
+        from tracekit import export
+
+        selection = export.Selection(trace_id, job, attempt, step, first_ns, last_ns)
+        return export.perfetto(export.records(self.query, selection))
+
+    def spans(
+        self, *, trace_id: str | None = None, first_ns: int | None = None, last_ns: int | None = None
+    ) -> pl.DataFrame:
+        """The spans of a trace or of a range of time as rows, in order of time; all of them without either.
+
+        >>> store.spans().height
+        4332
+        """
+        from tracekit import export
+
+        return export.span_rows(self.query, export.Selection(trace_id, first_ns=first_ns, last_ns=last_ns))
 
     def report(self, *, html: bool = False) -> Output:
         """The whole picture as rows, as an object and as text; see `tracekit.report.report`.

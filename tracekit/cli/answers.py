@@ -42,11 +42,15 @@ CHECK_FAILED_EXIT_CODE = 3
     "--outcome", default=OUTCOMES[0], show_default=True, type=click.Choice([*OUTCOMES, ANY_OUTCOME]),
     help="Which outcome the units have; `any` for all.",
 )  # fmt: skip
+@click.option(
+    "--by", default="stage", show_default=True, type=click.Choice(["stage", "service", "edge"]),
+    help="What a row is: a stage, a service (ranked by what is longer there beyond chance), or a caller and callee.",
+)  # fmt: skip
 @database_option
 @output_options
 def tail(
     metric: Metric, quantile: float | None, where: str | None, baseline: str, outcome: str,
-    database: Path, output_format: str, output_path: Path | None,
+    by: report.By, database: Path, output_format: str, output_path: Path | None,
 ) -> None:  # fmt: skip
     """Which stage made the slow ones slow: the tail against a baseline, split exactly by stage.
 
@@ -56,10 +60,11 @@ def tail(
       tracekit tail --metric e2e --quantile 0.95 --where "model = 'llama-3-70b'"
       tracekit tail --metric ttft --where "attributes['scenario'] = 'overload'" \\
                     --baseline "attributes['scenario'] = 'steady'"
+      tracekit tail --metric e2e --by service
     """
     with opened(database, read_only=True) as store:
         answer = store.tail(metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
-    output.write(report.answer_output(answer), output_format=output_format, path=output_path)
+    output.write(report.tail_output(answer, by), output_format=output_format, path=output_path)
 
 
 @click.command()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from tracekit import importers, otlp
 from tracekit.errors import TracekitError, UnknownFormatError
 from tracekit.ingest.sources import Source, reason
-from tracekit.records import Piece, recognised
+from tracekit.records import Batch, Piece, joined, recognised
 from tracekit.store import MergedBatch, Reject, SortedBatch, decoder_rejects, merge_batches, sort_by_service
+
+Part = TypeVar("Part")
+Whole = TypeVar("Whole")
 
 # What is decoded at once: more would leave the processor's caches and take new memory each time.
 _CHUNK_BYTES = 8 << 20
@@ -20,11 +24,11 @@ _BATCH_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Generic[Whole]):
     """Records of one source, ready to be written."""
 
     source: Source
-    batch: MergedBatch
+    batch: Whole
     format: str
     faults: tuple[Reject, ...]
     consumed_bytes: int
@@ -41,17 +45,26 @@ class Ended:
     """Whether its content is none of the known formats."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Way(Generic[Part, Whole]):
+    """What is made of each decoded piece at once, and of all that are written together."""
+
+    keep: Callable[[Batch], Part]
+    merge: Callable[[Sequence[Part]], Whole]
+
+
 @dataclass(slots=True)
-class _Gathered:
+class _Gathered(Generic[Part, Whole]):
     """Decoded pieces of one source that will be written together."""
 
-    parts: list[SortedBatch] = field(default_factory=list)
+    way: _Way[Part, Whole]
+    parts: list[Part] = field(default_factory=list)
     faults: list[Reject] = field(default_factory=list)
     row_count: int = 0
     size_bytes: int = 0
 
     def add(self, piece: Piece) -> None:
-        self.parts.append(sort_by_service(piece.batch))
+        self.parts.append(self.way.keep(piece.batch))
         self.faults += decoder_rejects(piece.faults)
         self.row_count += piece.batch.record_count
         self.size_bytes += piece.batch.record_bytes
@@ -59,24 +72,33 @@ class _Gathered:
     def is_large(self) -> bool:
         return self.row_count >= _BATCH_ROWS or self.size_bytes >= _BATCH_BYTES
 
-    def decoded(self, source: Source, format: str, consumed_bytes: int) -> Decoded:
-        return Decoded(source, merge_batches(self.parts), format, tuple(self.faults), consumed_bytes)
+    def decoded(self, source: Source, format: str, consumed_bytes: int) -> Decoded[Whole]:
+        return Decoded(source, self.way.merge(self.parts), format, tuple(self.faults), consumed_bytes)
 
 
-def decoded(sources: Iterable[Source]) -> Iterator[Decoded | Ended]:
+_FOR_A_STORE: _Way[SortedBatch, MergedBatch] = _Way(sort_by_service, merge_batches)
+_AS_READ: _Way[Batch, Batch] = _Way(lambda batch: batch, joined)
+
+
+def decoded(sources: Iterable[Source]) -> Iterator[Decoded[MergedBatch] | Ended]:
     """The batches of each source, and an end for each; a fault of one source does not stop the next."""
     for source in sources:
-        if source.error is not None:
-            yield Ended(source, error=source.error)
-        else:
-            yield from _decoded(source)
+        yield from _decoded(source, _FOR_A_STORE)
 
 
-def _decoded(source: Source) -> Iterator[Decoded | Ended]:
+def decoded_as_read(source: Source) -> Iterator[Decoded[Batch] | Ended]:
+    """The batches that `decoded` makes of a source, with their records in the order in which they lie there."""
+    return _decoded(source, _AS_READ)
+
+
+def _decoded(source: Source, way: _Way[Part, Whole]) -> Iterator[Decoded[Whole] | Ended]:
+    if source.error is not None:
+        yield Ended(source, error=source.error)
+        return
     is_empty = True
     try:
         with source.open() as stream:
-            for batch in _batches(source, otlp.open_window(stream, path=source.path)):
+            for batch in _batches(source, otlp.open_window(stream, path=source.path), way):
                 is_empty = False
                 yield batch
     except UnknownFormatError as error:
@@ -89,13 +111,13 @@ def _decoded(source: Source) -> Iterator[Decoded | Ended]:
         yield Ended(source, error="is empty" if is_empty else None)
 
 
-def _batches(source: Source, window: otlp.Window) -> Iterator[Decoded]:
-    gathered, piece = _Gathered(), None
+def _batches(source: Source, window: otlp.Window, way: _Way[Part, Whole]) -> Iterator[Decoded[Whole]]:
+    gathered, piece = _Gathered(way), None
     format = recognised(window, (*importers.FORMATS, *otlp.FORMATS, importers.REFUSED))
     for piece in format.read(window, chunk_bytes=_CHUNK_BYTES):
         gathered.add(piece)
         if gathered.is_large():
             yield gathered.decoded(source, piece.format, window.consumed_bytes)
-            gathered = _Gathered()
+            gathered = _Gathered(way)
     if piece is not None and gathered.parts:
         yield gathered.decoded(source, piece.format, window.consumed_bytes)

@@ -12,7 +12,7 @@ from tracekit.ingest.ahead import ahead
 from tracekit.ingest.decoding import Decoded, Ended, decoded
 from tracekit.ingest.report import FileReport, IngestReport
 from tracekit.ingest.sources import Source, find
-from tracekit.store import Database, IngestWriter, WriteCounts
+from tracekit.store import Database, IngestWriter, MergedBatch, WriteCounts
 
 Progress = Callable[[int, int], None]
 
@@ -63,7 +63,7 @@ class _Run:
     writer: IngestWriter | None = None
     ended_bytes: int = 0
 
-    def take(self, item: Decoded | Ended) -> None:
+    def take(self, item: Decoded[MergedBatch] | Ended) -> None:
         try:
             if isinstance(item, Decoded):
                 self._write(item)
@@ -74,7 +74,7 @@ class _Run:
         except StoreError as error:
             raise StoreError(f"{error}; {self._stored()}") from error
 
-    def _write(self, item: Decoded) -> None:
+    def _write(self, item: Decoded[MergedBatch]) -> None:
         if self.writer is None:
             self.writer = IngestWriter(self.database, source=item.source.name)
         self.writer.format = item.format

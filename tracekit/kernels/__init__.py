@@ -8,7 +8,7 @@ kept beside the source, and built again when anything changes that it was made f
 table, with a seed that nobody outside knows.
 """
 
-from tracekit.kernels.compiling import intrinsic, kernel
+from tracekit.kernels.compiling import intrinsic, kernel, tell_of_compiling
 from tracekit.kernels.native import allocating, index, inlined, outlined
 
-__all__ = ["allocating", "index", "inlined", "intrinsic", "kernel", "outlined"]
+__all__ = ["allocating", "index", "inlined", "intrinsic", "kernel", "outlined", "tell_of_compiling"]

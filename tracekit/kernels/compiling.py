@@ -23,6 +23,14 @@ def kernel(function: _Function) -> _Function:
     return compiled_with(function)
 
 
+def tell_of_compiling(told: Callable[[], None]) -> None:
+    """Call a function when something is compiled that is not kept yet: once, before the first of it."""
+    _told.append(told)
+
+
+_told: list[Callable[[], None]] = []
+
+
 def compiled_with(function: _Function, **options: Any) -> _Function:
     """Compile a function as `kernel` does, with further options of `numba.njit`."""
     return cast(_Function, _Lazy(function, lambda: _dispatcher(function, options)))
@@ -70,11 +78,32 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """
     import numba
 
+    _listen()
     is_kept = not numba.config.DISABLE_JIT and not _is_changed_since_start(function.__module__)
     compiled = numba.njit(cache=is_kept, nogil=True, **options)(function)
     if is_kept:
         compiled._cache._cache_file._source_stamp = source_digest(function.__module__)
     return compiled
+
+
+def _listen() -> None:
+    """Have the compiler's first start passed on to those who asked to be told."""
+    if not _told:
+        return
+    from numba.core import event
+
+    waiting = [*_told]
+    _told.clear()
+
+    class _First(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            while waiting:
+                waiting.pop()()
+
+        def on_end(self, event: Any) -> None:
+            """Nothing is said at the end."""
+
+    event.register("numba:compile", _First())
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from tracekit.remote.client import FILE_MEDIA_TYPE, ROW_LIMIT, TRUNCATED_HEADER, RemoteStore
 from tracekit.remote.endpoint import Endpoint, announced, endpoint_of
+from tracekit.remote.parameters import received
 from tracekit.remote.wire import packed, unpacked
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "announced",
     "endpoint_of",
     "packed",
+    "received",
     "unpacked",
 ]

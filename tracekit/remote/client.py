@@ -15,6 +15,7 @@ import polars as pl
 from tracekit import errors
 from tracekit.errors import QueryError, StoreError, StoreLockedError, TracekitError
 from tracekit.remote.endpoint import Endpoint
+from tracekit.remote.parameters import sent
 from tracekit.remote.wire import rows_from, unpacked
 
 ROW_LIMIT = 1_000_000
@@ -34,7 +35,7 @@ class RemoteStore:
 
         Raises `QueryError` with DuckDB's message, and for more than `ROW_LIMIT` rows.
         """
-        request = {"sql": statement, "parameters": parameters, "row_limit": ROW_LIMIT}
+        request = {"sql": statement, "parameters": _sent(parameters), "row_limit": ROW_LIMIT}
         headers, body = self._ask("/api/sql", request)
         if headers.get(TRUNCATED_HEADER):
             remedy = "add LIMIT, or ask when the server is stopped"
@@ -43,7 +44,7 @@ class RemoteStore:
 
     def answer(self, name: str, /, *arguments: object, **options: object) -> Any:
         """What the method `name` of `Store` answers in the server."""
-        _, body = self._ask(f"/api/answers/{name}", {"arguments": arguments, "options": options})
+        _, body = self._ask(f"/api/answers/{name}", {"arguments": _sent(arguments), "options": _sent(options)})
         return unpacked(json.loads(body))
 
     def ingest_file(self, name: str, pieces: Iterable[bytes], *, is_named: bool, is_last: bool) -> Any:
@@ -56,11 +57,7 @@ class RemoteStore:
         return unpacked(json.loads(body))
 
     def _ask(self, path: str, request: dict[str, Any]) -> tuple[dict[str, str], bytes]:
-        try:
-            body = json.dumps(request, default=_scalar).encode()
-        except (TypeError, ValueError) as error:
-            raise QueryError(f"a value cannot be sent to the server that holds the store: {error}") from error
-        return self._post(path, body, media_type="application/json")
+        return self._post(path, json.dumps(request).encode(), media_type="application/json")
 
     def _post(self, path: str, content: bytes | Iterable[bytes], *, media_type: str) -> tuple[dict[str, str], bytes]:
         address = urlsplit(self.endpoint.url)
@@ -88,11 +85,13 @@ class RemoteStore:
         return {name.lower(): value for name, value in response.getheaders()}, body
 
 
-def _scalar(value: object) -> object:
-    """Numbers of numpy as Python's; what has no form in JSON is refused."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} is no text, number, list or mapping")
+def _sent(values: dict[str, Any] | tuple[object, ...]) -> Any:
+    try:
+        if isinstance(values, tuple):
+            return [sent(each) for each in values]
+        return {name: sent(each) for name, each in values.items()}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise QueryError(f"a value cannot be sent to the server that holds the store: {error}") from error
 
 
 def _connection(address: SplitResult, certificate: str | None) -> http.client.HTTPConnection:

@@ -6,8 +6,11 @@ from tracekit.report.html import check_drawable, page
 from tracekit.report.job_answers import failures_text, goodput_text
 from tracekit.report.metric_series import metrics_text
 from tracekit.report.picture import Section, add_section, report
+from tracekit.report.services import By, tail_output
+from tracekit.report.whatif import request_whatif_text
 
 __all__ = [
+    "By",
     "Section",
     "add_section",
     "answer_output",
@@ -20,5 +23,7 @@ __all__ = [
     "metrics_text",
     "page",
     "report",
+    "request_whatif_text",
+    "tail_output",
     "text_for",
 ]

@@ -18,7 +18,7 @@ from tracekit import queries
 from tracekit.api import Store, questions
 from tracekit.errors import BusyError, QueryError, StoreError, TracekitError, UsageError
 from tracekit.receiver import Access
-from tracekit.remote import ROW_LIMIT, TRUNCATED_HEADER, packed
+from tracekit.remote import ROW_LIMIT, TRUNCATED_HEADER, packed, received
 from tracekit.serving.governor import Governor, Question
 from tracekit.serving.spooled import spooled_rows
 from tracekit.store import Database
@@ -39,7 +39,8 @@ Answer = Callable[[Request, Governor, dict[str, Any]], Awaitable[Response]]
 def answer_routes(governor: Governor, access: Access) -> list[BaseRoute]:
     """The read-only part of the HTTP port.
 
-    `POST /api/sql` takes `{"sql", "parameters", "row_limit", "time_limit_s"}` and answers an Arrow stream;
+    `POST /api/sql` takes `{"sql", "parameters", "row_limit", "time_limit_s"}` and answers an Arrow stream; a parameter
+    that JSON does not have is text under its type, as `{"$datetime": "2026-01-02T03:04:05"}` (`remote.parameters`).
     `POST /api/answers/NAME` takes `{"arguments", "options", "time_limit_s"}` and answers what `Store.NAME` does,
     packed.
     """
@@ -108,11 +109,11 @@ async def _sql(request: Request, governor: Governor, asked: dict[str, Any]) -> R
     work = partial(
         spooled_rows,
         statement=statement,
-        parameters=_mapping(parameters, "parameters"),
+        parameters=_parameters(parameters, "parameters"),
         row_limit=row_limit,
         most_bytes=governor.limits.output_bytes,
     )
-    rows = await _answered(request, governor, asked, work, default_s=_DEFAULT_TIME_LIMIT_S)
+    rows = await _answered(request, governor, asked, work, default_s=_DEFAULT_TIME_LIMIT_S, is_sql=True)
     headers = {TRUNCATED_HEADER: "true"} if rows.truncated else {}
     return StreamingResponse(rows.pieces(), media_type=_ARROW_STREAM, headers=headers)
 
@@ -121,7 +122,7 @@ async def _query(request: Request, governor: Governor, asked: dict[str, Any]) ->
     (name,) = asked["arguments"] if _is_list_of_one(asked.get("arguments")) else (None,)
     if not isinstance(name, str) or not queries.is_known(name):
         raise UsageError(f"there is no query {str(name)[:200]!r}")
-    parameters = _mapping(asked.get("options"), "options")
+    parameters = _parameters(asked.get("options"), "options")
     return await _packed_answer(request, governor, asked, lambda store: store.query(name, **parameters))
 
 
@@ -167,9 +168,11 @@ async def _answered(
     work: Callable[[Question, Database], Any],
     *,
     default_s: float,
+    is_sql: bool = False,
 ) -> Any:
     time_limit_s = _within(asked, "time_limit_s", default_s, governor.limits.time_s)
-    return await governor.answer(work, time_limit_s=time_limit_s, has_left=request.is_disconnected)
+    has_left = request.is_disconnected
+    return await governor.answer(work, time_limit_s=time_limit_s, has_left=has_left, is_sql=is_sql)
 
 
 def _within(asked: dict[str, Any], name: str, default: float, limit: float) -> float:
@@ -180,6 +183,13 @@ def _within(asked: dict[str, Any], name: str, default: float, limit: float) -> f
     if not is_number or not value > 0 or (isinstance(value, float) and not math.isfinite(value)):
         raise UsageError(f"{name} is a positive number, this is {str(value)[:100]!r}")
     return min(value, limit)
+
+
+def _parameters(value: object, name: str) -> dict[str, Any]:
+    try:
+        return {key: received(each) for key, each in _mapping(value, name).items()}
+    except RecursionError as error:
+        raise UsageError(f"{name} are nested too deep") from error
 
 
 def _mapping(value: object, name: str) -> dict[str, Any]:

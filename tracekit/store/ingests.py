@@ -88,7 +88,7 @@ class IngestWriter:
                 counts = write_batch(cursor, batch, ingest_id=ingest_id, cache=self._database.dedup_cache)
                 counts = replace(counts, rejects=(*_placed(counts.rejects, batch), *rejects))
                 written.append(counts)
-                total = _added(total, counts)
+                total = added(total, counts)
             self._save(cursor, ingest_id, total, error=error)
         self.ingest_id, self.counts = ingest_id, total
         return written
@@ -98,7 +98,7 @@ class IngestWriter:
         whole = batch.batch if isinstance(batch, MergedBatch) else batch
         found = isolate(whole, lambda part: self._transacted([(part, ())], error=error)[0])
         beside = (*decoder_rejects(whole.rejects), *_placed(found.refused, whole), *rejects)
-        self.counts = _added(self.counts, WriteCounts(rejects=beside))
+        self.counts = added(self.counts, WriteCounts(rejects=beside))
         with self._transaction() as cursor:
             ingest_id = self._begun(cursor)
             self._save(cursor, ingest_id, self.counts, error=error)
@@ -107,7 +107,7 @@ class IngestWriter:
 
     def finish(self, *, error: str | None = None, rejects: Iterable[Reject] = ()) -> WriteCounts:
         """Close the row of this ingest, with `error` if it ended early, and return its counts."""
-        total = _added(self.counts, WriteCounts(rejects=tuple(rejects)))
+        total = added(self.counts, WriteCounts(rejects=tuple(rejects)))
         with self._transaction() as cursor:
             ingest_id = self._begun(cursor)
             self._save(cursor, ingest_id, total, error=error)
@@ -155,8 +155,8 @@ def _placed(rejects: Iterable[Reject], batch: Batch | MergedBatch) -> list[Rejec
     ]
 
 
-def _added(total: WriteCounts, more: WriteCounts) -> WriteCounts:
-    """The sum; of rejects that share kind, signal and reason the first offset and example stay."""
+def added(total: WriteCounts, more: WriteCounts) -> WriteCounts:
+    """The sum of two counts; of rejects that share kind, signal and reason the first offset and example stay."""
     merged: dict[tuple[str, str | None, str], Reject] = {}
     for reject in (*total.rejects, *more.rejects):
         key = (reject.kind, reject.signal, reject.reason)

@@ -27,6 +27,7 @@ from tracekit.analysis import (
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
 from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, counted, difference_text, duration_text, moment_text
+from tracekit.wording.tail_growth import growth_sentence
 from tracekit.wording.tail_other_work import lack_sentence, load_sentence, mix_sentence
 
 _CLEAR_RANK_SHARE = 2 / 3
@@ -237,15 +238,14 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
         sentences.append(load_sentence(answer))
     if verdict == "excess_spread":
         sentences.append("No single stage stands out from chance.")
-    if len(slower_calls(answer)):
-        sentences.append(_rare_calls_sentence(answer))
+    sentences += [_rare_calls_sentence(answer), growth_sentence(answer)]
     if answer.shortage is not None:
         sentences.append(_shortage_sentence(answer))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _slower_calls_conclusion(answer: TailAnswer) -> str:
-    calls = _rare_calls_sentence(answer)
+    calls = " ".join(part for part in (_rare_calls_sentence(answer), growth_sentence(answer)) if part)
     if not len(told_stages(answer)):
         return f"As a whole that is within what chance makes, but not call by call. {calls}"
     who = "" if len(clear_whose(answer.whose)) else _who_sentence(answer)

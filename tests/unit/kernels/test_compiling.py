@@ -83,3 +83,11 @@ def test_the_descriptors_of_otlp_count_as_source() -> None:
     import_module("tracekit.otlp.decoding")
     reached = compiling._reached("tracekit.otlp.wire.protobuf") | compiling._reached("tracekit.otlp.tables.attributes")
     assert {"tracekit.records.reasons", "opentelemetry.proto.trace.v1.trace_pb2", "numpy"} <= reached
+
+
+def test_that_something_is_compiled_is_told_once_and_only_then(folder: Path) -> None:
+    """A person who waits for half a minute wants to know what for; later there is nothing to wait for."""
+    told = "from tracekit.kernels import tell_of_compiling\ntell_of_compiling(lambda: print('compiling'))\n"
+    (folder / "call.py").write_text(told + CALL)
+    assert call(folder) == "compiling\n2 0"
+    assert call(folder) == "2 1"

@@ -16,11 +16,15 @@ import zstandard
 from google.protobuf import json_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from tests.unit.otlp.documents import logs, span, traces
 from tracekit.errors import UnknownFormatError
-from tracekit.otlp import Batch, Chunk, decode, documents
+from tracekit.otlp import FORMATS as FILE_FORMATS
+from tracekit.otlp import Batch, Chunk, decode, documents, open_window
+from tracekit.otlp.framing import files
+from tracekit.records import recognised
 
 FIRST, SECOND = traces(span(name="first")), traces(span(name="second"))
 PRETTY = json.dumps(json.loads(FIRST), indent=2).encode()
@@ -344,6 +348,28 @@ def test_a_first_message_longer_than_what_is_looked_at_is_known(content: bytes) 
 def test_a_first_message_that_is_cut_off_is_told_as_cut_off(framed: bytes, kept: int) -> None:
     """Not as a file of some unknown format."""
     assert [reason for reason, _ in rejects(framed[:kept])] == ["truncated"]
+
+
+@pytest.mark.parametrize("frame", [with_lengths, bytes], ids=["message with length", "bare message"])
+def test_a_first_record_longer_than_what_is_looked_at_is_known(
+    frame: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log body of many megabytes, say: the bytes that are looked at first lie within it."""
+    monkeypatch.setattr(files, "_CHUNK_BYTES", 1 << 16)
+    data = LogsData()
+    data.resource_logs.add().scope_logs.add().log_records.add(time_unix_nano=1).body.string_value = "b" * 300_000
+    window = open_window(io.BytesIO(frame(data.SerializeToString())))
+    found = recognised(window, FILE_FORMATS).read(window, chunk_bytes=1 << 16)
+    assert [len(body) for piece in found for body in piece.batch.logs["body"].to_pylist()] == [300_002]
+
+
+def test_content_that_is_malformed_is_not_read_further_for_its_format() -> None:
+    """However long the first field says that it is."""
+    content = with_lengths(b"\x0a" + b"\xff\xff\xff\x7f" + b"\xff" * 100_000)
+    source = io.BytesIO(content + bytes(40 << 20))
+    with pytest.raises(UnknownFormatError):
+        list(documents(source))
+    assert source.tell() < 10 << 20
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,9 +9,9 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
-from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
-from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData, ScopeLogs
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Gauge, Metric, MetricsData, NumberDataPoint, ScopeMetrics
+from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, TracesData
 
 from tests.unit.otlp.messages import logs_data, metrics_data, traces_data
 from tracekit.otlp import Batch, Document, Signal, decode
@@ -109,3 +109,36 @@ def test_groups_end_where_protobuf_says_they_do(tail: list[tuple[int, int]]) -> 
         assert batch.rejects.num_rows == 1
     else:
         assert (batch.rejects.num_rows, batch.spans.num_rows) == (0, 1)
+
+
+@pytest.mark.parametrize("number", [17, 18, 999, 1000, 1001, 2047, 2048, 2**29 - 1])
+@pytest.mark.parametrize("content", [b"", b"text", b"\x0a\x02\x08\x01"])
+def test_a_field_of_any_number_that_a_span_does_not_have_is_skipped(number: int, content: bytes) -> None:
+    """Wherever its number lies beside those of the tables."""
+    span = Span(name="good", start_time_unix_nano=1, trace_id=b"t" * 16, span_id=b"s" * 8).SerializeToString()
+    field = varint(number << 3 | 2) + varint(len(content)) + content
+    known = TracesData()
+    known.resource_spans.add().scope_spans.add().spans.add().ParseFromString(field + span)
+    batch = decode([Document(known.SerializeToString())], encoding="protobuf", signal="traces")
+    assert (batch.spans["name"].to_pylist(), batch.rejects.num_rows) == (["good"], 0)
+
+
+@pytest.mark.parametrize("signal", ["traces", "metrics", "logs"])
+def test_records_under_the_number_of_old_instrumentation_libraries_are_read(signal: Signal) -> None:
+    """Until 0.19 they might stand in field 1000 of a resource, whose content is what field 2 has."""
+    inside = {
+        "traces": ScopeSpans(spans=[Span(name="one", start_time_unix_nano=1, trace_id=b"t" * 16, span_id=b"s" * 8)]),
+        "metrics": ScopeMetrics(
+            metrics=[Metric(name="one", gauge=Gauge(data_points=[NumberDataPoint(as_int=1, time_unix_nano=1)]))]
+        ),
+        "logs": ScopeLogs(log_records=[LogRecord(time_unix_nano=1)]),
+    }[signal]
+    inside.scope.name = "library"
+
+    def batch(number: int) -> Batch:
+        scope = inside.SerializeToString()
+        resource = varint(number << 3 | 2) + varint(len(scope)) + scope
+        return decode([Document(b"\x0a" + varint(len(resource)) + resource)], encoding="protobuf", signal=signal)
+
+    assert batch(1000).record_count == 1
+    assert tables(batch(1000)) == tables(batch(2))

@@ -118,6 +118,10 @@ def _is_length_prefixed(window: Window, chunk_bytes: int) -> bool:
     return is_length_prefixed(window, chunk_bytes, max_document_bytes=MAX_DOCUMENT_BYTES)
 
 
+def _is_protobuf(window: Window, chunk_bytes: int) -> bool:
+    return is_protobuf(window, chunk_bytes, max_document_bytes=MAX_DOCUMENT_BYTES)
+
+
 def _is_empty(window: Window, chunk_bytes: int) -> bool:
     return not window.data
 
@@ -132,7 +136,7 @@ FORMATS = (
     OtlpFormat("OTLP/JSON array", is_json_array, json_array),
     OtlpFormat("OTLP/JSON lines", _is_json_lines, json_lines),
     OtlpFormat("OTLP/JSON", _is_json, json_values),
-    OtlpFormat("OTLP protobuf", is_protobuf, protobuf_messages),
+    OtlpFormat("OTLP protobuf", _is_protobuf, protobuf_messages),
 )
 """In the order in which they are asked."""
 

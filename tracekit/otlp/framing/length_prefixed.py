@@ -22,7 +22,7 @@ _BLANKS = b"\xef\xbb\xbf \t\r\n"
 
 def is_length_prefixed(window: Window, chunk_bytes: int, *, max_document_bytes: int) -> bool:
     """Whether a stream is made of lengths and messages. The first message is looked at as far as it goes, or
-    `chunk_bytes`.
+    `chunk_bytes`; further where that says nothing yet.
     """
     size = int.from_bytes(window.data[:_LENGTH_BYTES], "big")
     start = window.data[_LENGTH_BYTES : _LENGTH_BYTES + len(ZSTD_MAGIC)]
@@ -32,8 +32,12 @@ def is_length_prefixed(window: Window, chunk_bytes: int, *, max_document_bytes: 
         return True
     if not start.startswith(_PROTOBUF_START):
         return False
-    window.extend(_LENGTH_BYTES + min(size, chunk_bytes))
-    return detect_signal(window.data[_LENGTH_BYTES : _LENGTH_BYTES + size]) is not None
+
+    def message(looked_at_bytes: int) -> bytes:
+        window.extend(_LENGTH_BYTES + looked_at_bytes)
+        return window.data[_LENGTH_BYTES : _LENGTH_BYTES + looked_at_bytes]
+
+    return detect_signal(message, looked_at_bytes=min(size, chunk_bytes), most_bytes=size) is not None
 
 
 def length_prefixed(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:

@@ -17,12 +17,16 @@ _TAG = 0x0A
 _MOST_LENGTH_BYTES = 5
 
 
-def is_protobuf(window: Window, chunk_bytes: int) -> bool:
+def is_protobuf(window: Window, chunk_bytes: int, *, max_document_bytes: int) -> bool:
     """Whether the stream is one protobuf message of OTLP."""
     if window.data[0] != _TAG:
         return False
-    window.extend(chunk_bytes)
-    return detect_signal(window.data[: _resources_end(window.data, 0) or len(window.data)]) is not None
+
+    def resources(looked_at_bytes: int) -> bytes:
+        window.extend(looked_at_bytes)
+        return window.data[: _resources_end(window.data, 0) or len(window.data)]
+
+    return detect_signal(resources, looked_at_bytes=chunk_bytes, most_bytes=max_document_bytes) is not None
 
 
 def protobuf_messages(window: Window, chunk_bytes: int, max_document_bytes: int) -> Iterator[Part | Fault]:

@@ -38,13 +38,16 @@ _OWN_IDS = {"Span.trace_id", "Span.span_id"}
 _ROOTS = (TracesData, MetricsData, LogsData)
 _UNITS = {"Span", "Metric", "LogRecord"}
 _NEST = {"array_value", "kvlist_value"}
-# What OTLP/JSON called the same fields until 0.15 (2022). On the protobuf wire they never changed.
+# What OTLP/JSON called the same fields until 0.15 (2022).
 _FORMER_NAME = {
     "scopeSpans": "instrumentationLibrarySpans",
     "scopeMetrics": "instrumentationLibraryMetrics",
     "scopeLogs": "instrumentationLibraryLogs",
     "scope": "instrumentationLibrary",
 }
+
+# The number that the same field had beside its own on the protobuf wire while both names stood there (0.15 to 0.19).
+_FORMER_NUMBER = {"scope_spans": 1000, "scope_metrics": 1000, "scope_logs": 1000}
 
 JSON_ROOT = 3
 """State of a JSON document, which may hold several signals. States 0, 1, 2 are the protobuf roots in
@@ -119,6 +122,8 @@ class _Builder:
                 continue  # no field of OTLP today; a later one of another type is read as unknown
             code = self.code(each, f"{path}.{each.name}")
             self.numbers[state][each.number] = code
+            if each.name in _FORMER_NUMBER:
+                self.numbers[state][_FORMER_NUMBER[each.name]] = code
             self.json_names[state] += [
                 (name, code) for name in (each.json_name, _FORMER_NAME.get(each.json_name)) if name
             ]
