@@ -34,8 +34,8 @@ _ANSWER_VERDICTS = {
     "mixed": ("some worse, some better", "orange"),
     "no_change": ("no change", "green"),
     "no_excess": ("nothing to explain", "green"),
-    "too_few_blocks": ("holds for these only", "orange"),
-    "too_few_units": ("holds for these only", "orange"),
+    "too_few_blocks": ("too little to be sure", "orange"),
+    "too_few_units": ("too little to be sure", "orange"),
     "no_units": ("nothing to compare", "gray"),
     "refused": ("refused", "red"),
 }

@@ -53,7 +53,7 @@ def split_section(answer: Any) -> None:
     st.subheader("Where the excess is", anchor=False)
     st.caption(
         "Each bar is a stage's part of the excess; the parts sum to it exactly. Whiskers: 95 % interval. "
-        "Diamond: what the other rule of ownership would say, where it differs. Faded: not significant. "
+        "Diamond: what the other rule of who owns overlapping time would say, where it differs. Faded: may be chance. "
         "Click a bar for the traces that prove it."
     )
     st.altair_chart(

@@ -109,6 +109,19 @@ def test_the_overview_names_a_pipeline_stage_that_is_slow_as_a_whole(
     assert "- Rank " not in text
 
 
+def test_the_overview_tells_the_metric_in_which_the_store_changed(visit: Visit, tmp_path: Path) -> None:
+    """Clients that read slowly do not touch the first token: it is end to end that leads to them."""
+    folder, path = tmp_path / "run", tmp_path / "store.duckdb"
+    shorter = {"run.duration_s": 120.0, "fault.start_s": 50.0, "fault.duration_s": 50.0}
+    generate("slow_readers", seed=1, overrides=shorter, out=folder)
+    with tk.open(path) as store:
+        store.ingest(folder)
+    app = visit("overview.py", store=path)
+    assert "out.stream" in said(app)
+    assert "no change found" not in said(app)
+    assert "metric=e2e" in [element.proto.query_string for element in app.get("page_link")]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_says_what_to_do_with_an_empty_store(visit: Visit, tmp_path: Path, page: str) -> None:
     """An empty store is a state, not an error."""

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracekit.schema import UNATTRIBUTED, StepStage
 
-_BLAMELESS_VERDICTS = frozenset({
+BLAMELESS_VERDICTS = frozenset({
     "mix_not_slowness", "size_or_slowness", "load_or_slowness", "improved", "no_excess", "excess_spread",
     "excess_unattributed",
 })  # fmt: skip
@@ -19,7 +19,7 @@ def culprit(stages: pl.DataFrame, *, verdict: str) -> str | None:
 
     Nobody is to blame where the slow ones are mostly larger, or faster, or no different.
     """
-    if stages.is_empty() or verdict in _BLAMELESS_VERDICTS:
+    if stages.is_empty() or verdict in BLAMELESS_VERDICTS:
         return None
     first = stages.sort("excess_ns", "stage", descending=[True, False]).row(0, named=True)
     is_named = first["stage"] not in _NOBODYS_STAGES and first["excess_ns"] > 0

@@ -24,7 +24,11 @@ COMMANDS = (
     DeferredCommand("app", "pages", "Open the investigation app on trace stores, on this machine only (127.0.0.1)."),
     DeferredCommand("build", "build", "Build a warehouse of Parquet files: what one file no longer holds."),
     DeferredCommand("compare", "compare", "What changed from A to B, stage by stage, at the same mix of requests."),
-    DeferredCommand("demo", "pages", "Ingest the sample traces, print the report, open the app."),
+    DeferredCommand(
+        "demo",
+        "demo",
+        "Ingest the sample traces, print the report, open the app on them and on an incident of each kind.",
+    ),
     DeferredCommand("export", "export", "Write spans for other tools: a trace, a training step, or a range of time."),
     DeferredCommand(
         "failures",

@@ -1,4 +1,4 @@
-"""Commands that open the investigation app: app, demo."""
+"""The command that opens the investigation app."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from pathlib import Path
 
 import click
 
-from tracekit import output
 from tracekit.cli.options import database_option
-from tracekit.cli.stores import opened
 from tracekit.errors import StoreError
 from tracekit.queries import folder
-
-DEMO_DATABASE = Path("tracekit-demo.duckdb")
 
 port_option = click.option("--ui", "port", default=8501, show_default=True, help="Port of the app.")
 
@@ -40,20 +36,6 @@ def app(stores: tuple[Path, ...], database: Path, port: int) -> None:
     serve_app(stores or (database,), port=port)
 
 
-@click.command()
-@click.option("--serve/--no-serve", default=True, help="Open the app after the report.")
-@click.option("--db", "database", default=DEMO_DATABASE, show_default=True, type=click.Path(path_type=Path))
-@port_option
-def demo(*, serve: bool, database: Path, port: int) -> None:
-    """Ingest the sample traces, print the report, open the app."""
-    with opened(database) as store:
-        store.ingest(str(folder("sample_traces")))
-        output.write(store.report(), output_format="table")
-    click.echo(f"The trace store is {database}; ask it more with --db {database}.", err=True)
-    if serve:
-        serve_app((database,), port=port)
-
-
 def serve_app(stores: Sequence[Path], *, port: int) -> None:
     """Run the Streamlit app on `stores` until it is interrupted; binds to 127.0.0.1 only."""
     # They take seconds to import, and only these commands need them.
@@ -67,4 +49,4 @@ def serve_app(stores: Sequence[Path], *, port: int) -> None:
     st.App(folder("app") / "main.py").run(config=settings)
 
 
-COMMANDS = (app, demo)
+COMMANDS = (app,)

@@ -19,6 +19,7 @@ from tracekit.wording.numbers import (
     exact_text,
     interval_text,
     moment_text,
+    period_text,
     share_text,
 )
 from tracekit.wording.quality import quality_summary
@@ -53,6 +54,7 @@ __all__ = [
     "metrics_summary",
     "moment_text",
     "named_causes",
+    "period_text",
     "quality_summary",
     "quantity_text",
     "request_failures_summary",

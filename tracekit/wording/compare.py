@@ -29,7 +29,7 @@ def _head(answer: CompareAnswer) -> str:
     return {
         "no_units": f"Nothing to compare: {compared}.",
         "too_few_units": f"Too few requests for a conclusion: {compared}.",
-        "too_few_blocks": f"{compared}: too little independent time for a conclusion.",
+        "too_few_blocks": f"{compared}: too short a time to tell a change from chance.",
         "no_change": f"Nothing changed beyond chance: {compared}.",
         "stage_slower": f"As a whole nothing is slower beyond chance, but a stage is: {compared}.",
         "load_or_slowness": f"Slower where requests wait for each other, and more of them arrived: {compared}.",

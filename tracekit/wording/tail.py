@@ -62,7 +62,7 @@ def tail_summary(answer: TailAnswer) -> str:
         _not_served_sentence(answer),
     ]
     level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
-    # A few units say less than the middle of all.
+    # A few units say less than the typical one of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
     return " ".join(sentence for sentence in ordered if sentence)
 
@@ -208,7 +208,7 @@ def _compared(answer: TailAnswer) -> str:
 
 def _against(answer: TailAnswer) -> str:
     if answer.comparison == "body":
-        return "their middle"
+        return f"the typical {answer.unit}"
     slowest = f"the slowest {_number(answer.baseline_count)}of " if answer.quantile > 0 else ""
     return f"{slowest}the baseline"
 
@@ -280,7 +280,7 @@ def _who_sentence(answer: TailAnswer) -> str:
     if whose_text(answer):
         return ""
     conditions = f"{answer.where or ''} {answer.baseline}"
-    rest = "in the baseline" if answer.comparison == "selection" else "of the middle"
+    rest = "in the baseline" if answer.comparison == "selection" else f"of typical {answer.unit}s"
     for row in clear_differences(answer).iter_rows(named=True):
         if f"'{row['dimension']}'" not in conditions:
             return (
@@ -327,8 +327,10 @@ def _shortage_sentence(answer: TailAnswer) -> str:
     """Why nothing follows for others."""
     which = f"this {answer.unit}" if answer.tail_count == 1 else f"these {answer.unit}s"
     if answer.shortage == "too_few_blocks":
-        have = counted(min(answer.block_counts), "independent stretch", "independent stretches")
-        why = f"times swing so slowly that they make only {have}, and it takes {MINIMUM_BLOCKS}"
+        have = counted(min(answer.block_counts), "separate observation")
+        why = (
+            f"neighbours in time rise and fall together, so all of them are only {have}, and it takes {MINIMUM_BLOCKS}"
+        )
         return f"That is true of {which}; whether it is more than chance cannot be told: {why}."
     fewest = min(answer.tail_count, answer.baseline_count)
     why = f"it takes {MINIMUM_UNITS} {answer.unit}s on each side, and one has {fewest}"
@@ -385,5 +387,5 @@ def _level_sentence(answer: TailAnswer) -> str:
     if answer.unit == UnitKind.STEP or not len(answer.levels) or excess_ns == 0:
         return ""
     parts = list(answer.levels.select("stage", "excess_ns").iter_rows())
-    than = f"{difference_text(excess_ns)} than the middle of the baseline"
-    return f"The middle of the selection takes {than}: {_largest(parts)}."
+    than = f"{difference_text(excess_ns)} than that of the baseline"
+    return f"The typical {answer.unit} of the selection takes {than}: {_largest(parts)}."

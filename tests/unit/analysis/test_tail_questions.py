@@ -87,7 +87,7 @@ def test_an_asked_quantile_is_used_and_a_tail_of_few_tells_the_middle_first(stor
     database = store(traffic(90) + traffic(90, slow_ns=600 * MS, seed=2))
     answer = tail(database, "ttft", quantile=0.99, where="unit_id >= 90", baseline="unit_id < 90")
     assert (answer.quantile, answer.quantile_asked, answer.tail_count) == (0.99, 0.99, 1)
-    assert answer.summary.startswith("The middle of the selection takes")
+    assert answer.summary.startswith("The typical request of the selection takes")
     assert "The slowest of 90 requests takes" in answer.summary
 
 
