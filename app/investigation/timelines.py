@@ -149,13 +149,16 @@ def _counters(file: StoreFile, ranks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chosen_counters(file: StoreFile, ranks: pl.DataFrame, *, key: str) -> list[str]:
-    """Which counters stand above the lanes: those that move first."""
+    """Which counters stand above the lanes: at first some of those that move."""
     points = _counters(file, ranks)
     if points.is_empty():
         return []
     moves = points.group_by("series").agg(moves=pl.col("value").n_unique())
     moving = moves.sort("moves", "series", descending=[True, False])
-    return st.multiselect("Counters", moving["series"], default=moving["series"].head(_COUNTERS), key=key)
+    names = moving["series"]
+    with st.popover(f"Counters ({counted(len(names), 'series', 'series')})", icon=":material/monitoring:"):
+        first = moving.filter(pl.col("moves") > 1)["series"].head(_COUNTERS)
+        return st.multiselect("Above the lanes", names, default=first, key=key, width=600)
 
 
 @st.fragment
@@ -163,7 +166,7 @@ def timeline_alone(file: StoreFile, trace_id: str, drawn: Drawn, *, key: str) ->
     """A timeline in a narrow place: what is chosen in it stands below."""
     chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
     if chosen.range_ns is not None:
-        _range_section(drawn.segments, *chosen.range_ns)
+        _range_section(drawn, *chosen.range_ns)
     if chosen.row is not None:
         span_details(file, [trace_id], drawn.bars.row(chosen.row, named=True))
     _table_section(drawn, key=f"table_{key}")
@@ -178,7 +181,7 @@ def _with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *,
     height = "content" if chosen.row is None else _PANEL_PX
     with right, st.container(height=height, border=False):
         if chosen.range_ns is not None:
-            _range_section(drawn.segments, *chosen.range_ns)
+            _range_section(drawn, *chosen.range_ns)
         if chosen.row is None:
             st.caption("Click a row, or press Enter on it, to see what its span carries. Drag to sum a range of time.")
         else:
@@ -189,9 +192,9 @@ def _with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *,
     _table_section(drawn, key=f"table_{key}")
 
 
-def _range_section(segments: pl.DataFrame, from_ns: int, to_ns: int) -> None:
+def _range_section(drawn: Drawn, from_ns: int, to_ns: int) -> None:
     """Whose time it was in the range that is chosen; the rows sum to its owned time exactly."""
-    by_stage = summed_range(segments, from_ns, to_ns)
+    by_stage = summed_range(drawn.segments, from_ns, to_ns)
     owned_ns = by_stage["self_ns"].sum()
     length_ns = to_ns - from_ns
     st.markdown(f"**{duration_text(length_ns)}** ({exact_text(length_ns)}), from {duration_text(from_ns)} on")
@@ -205,7 +208,9 @@ def _range_section(segments: pl.DataFrame, from_ns: int, to_ns: int) -> None:
         hide_index=True,
         alt="The range by stage",
     )
-    st.caption(f"Sum: {duration_text(owned_ns)} ({exact_text(owned_ns)}).")
+    lanes = drawn.bars.filter(depth=0).height
+    over = f" over {counted(lanes, 'lane')}" if lanes > 1 else ""
+    st.caption(f"Sum{over}: {duration_text(owned_ns)} ({exact_text(owned_ns)}).")
 
 
 def _table_section(drawn: Drawn, *, key: str) -> None:
