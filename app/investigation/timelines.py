@@ -46,15 +46,24 @@ class Drawn:
 
 def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -> None:
     """The timeline of a trace, the span that is chosen in it, and a range of it summed by stage."""
-    # What the link chose first: what is chosen later goes into the address, and must not draw the timeline anew.
-    asked = st.session_state.setdefault(f"span_of_{trace_id}", str(st.query_params.get("span") or ""))
-    drawn = drawn_trace(file, trace_id, stage, asked)
+    drawn = drawn_trace(file, trace_id, stage, _asked_span(trace_id))
     if drawn is None:
         st.warning(f"There is no trace {trace_id} in this store.", icon=":material/search_off:")
         return
     _trace_facts(file, trace_id)
     _with_what_is_chosen(file, [trace_id], drawn, key=f"trace_{trace_id}")
     _download(file, f"trace-{trace_id}", trace_id=trace_id)
+
+
+def _asked_span(trace_id: str) -> str:
+    """The span that a link chose; what is chosen in the timeline itself is told to the address and does not come back.
+
+    Else the timeline would be drawn anew with each click, and lose its place.
+    """
+    asked, key = str(st.query_params.get("span") or ""), f"asked_span_of_{trace_id}"
+    if key not in st.session_state or asked != st.session_state.get("told_span"):
+        st.session_state[key] = asked
+    return st.session_state[key]
 
 
 def _download(file: StoreFile, name: str, **selection: Any) -> None:
@@ -187,7 +196,7 @@ def _with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *,
         else:
             bar = drawn.bars.row(chosen.row, named=True)
             if chosen.row != drawn.picked and bar["span_id"] and st.query_params.get("trace") in trace_ids:
-                st.query_params["span"] = bar["span_id"]
+                st.query_params["span"] = st.session_state["told_span"] = bar["span_id"]
             span_details(file, trace_ids, bar)
     _table_section(drawn, key=f"table_{key}")
 
