@@ -19,7 +19,9 @@ from investigation.marks import (
     summed_range,
 )
 from investigation.pick import TRACE_PAGE, StepPick
+from investigation.question import literal
 from investigation.span_details import span_details
+from investigation.sql_link import statement_link
 from investigation.store import StoreFile, opened, operations, rows
 from investigation.timeline_component import timeline
 from investigation.timeline_payload import packed
@@ -52,7 +54,9 @@ def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -
         return
     _trace_facts(file, trace_id)
     _with_what_is_chosen(file, [trace_id], drawn, key=f"trace_{trace_id}")
-    _download(file, f"trace-{trace_id}", trace_id=trace_id)
+    with st.container(horizontal=True):
+        _download(file, f"trace-{trace_id}", trace_id=trace_id)
+        statement_link(f"FROM spans WHERE trace_id = {literal(trace_id)} ORDER BY start_ns, span_id")
 
 
 def _asked_span(trace_id: str) -> str:

@@ -214,3 +214,13 @@ def test_the_chosen_span_is_part_of_the_link(page: sync_api.Page, address: str) 
     page.reload()
     page.get_by_text("status UNSET").wait_for()
     assert page.get_by_text("retrieve", exact=True).is_visible()
+
+
+def test_what_is_shown_is_downloaded_for_perfetto(page: sync_api.Page, address: str) -> None:
+    """The file has the spans of the trace, and no others."""
+    opened(page, address)
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download for Perfetto").click()
+    file = json.loads(Path(started.value.path()).read_text(encoding="utf-8"))
+    spans = {event["args"]["span_id"] for event in file["traceEvents"] if event["ph"] == "X"}
+    assert spans == {f"{number:016x}" for number in (1, 2, 3, 4)}
