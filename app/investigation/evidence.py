@@ -9,9 +9,9 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE, StepPick, unit_address
-from investigation.split import culprit
 from investigation.store import StoreFile
 from investigation.timelines import step_section, trace_section
+from tracekit.charts import culprit
 from tracekit.foreign import markdown, markdown_code
 from tracekit.wording import METRIC_NAMES, duration_text
 

@@ -1,7 +1,5 @@
 -- Stores the events of the registered table `incoming_events`, in its order.
 --
--- Parameters:
---   $ingest_id: the ingest they belong to.
 -- Columns:
 --   count: events stored.
 INSERT INTO base.span_events
@@ -13,5 +11,5 @@ SELECT
     name,
     attributes::JSON::VARIANT AS attributes,
     dropped_attributes_count,
-    $ingest_id AS ingest_id
+    ingest_id
 FROM incoming_events

@@ -1,7 +1,5 @@
 -- Stores the links of the registered table `incoming_links`, in its order.
 --
--- Parameters:
---   $ingest_id: the ingest they belong to.
 -- Columns:
 --   count: links stored.
 INSERT INTO base.span_links
@@ -15,5 +13,5 @@ SELECT
     flags,
     attributes::JSON::VARIANT AS attributes,
     dropped_attributes_count,
-    $ingest_id AS ingest_id
+    ingest_id
 FROM incoming_links

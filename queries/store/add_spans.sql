@@ -1,7 +1,5 @@
 -- Stores the spans of the registered table `incoming_spans`, in its order.
 --
--- Parameters:
---   $ingest_id: the ingest they belong to.
 -- Columns:
 --   count: spans stored.
 INSERT INTO base.spans
@@ -23,5 +21,5 @@ SELECT
     dropped_attributes_count,
     dropped_events_count,
     dropped_links_count,
-    $ingest_id AS ingest_id
+    ingest_id
 FROM incoming_spans

@@ -28,6 +28,7 @@ ALLOWED = {
     "ingest": FOUNDATION | {"records", "otlp", "importers", "store"},
     "partition": FOUNDATION,
     "stages": FOUNDATION | {"store", "partition"},
+    "warehouse": FOUNDATION | {"records", "store", "ingest", "stages"},
     "receiver": FOUNDATION | {"records", "otlp", "store", "ingest", "stages"},
     "analysis": FOUNDATION | {"records", "store", "partition", "stages"},
     "wording": FOUNDATION | {"records", "analysis"},
@@ -36,9 +37,10 @@ ALLOWED = {
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest"},
     "export": FOUNDATION,
     "remote": FOUNDATION,
-    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote", "export"},
+    "api": FOUNDATION
+    | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote", "export", "warehouse"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving"},
+    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving", "warehouse"},
 }
 
 # Modules that outsiders may name beside their room: code that numba compiles into other code.

@@ -54,6 +54,7 @@ from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE,
 from tracekit.analysis.tail import chosen_quantile, tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
+    certain_stages,
     clear_differences,
     grown_stages,
     is_load,
@@ -70,7 +71,7 @@ from tracekit.analysis.verdict import (
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.whose import clear_whose
 from tracekit.analysis.windows import window_cohort
-from tracekit.analysis.worded import has_words, in_words, words_for
+from tracekit.analysis.worded import has_words, in_words, picture_for, words_for
 
 __all__ = [
     "BASELINE",
@@ -129,6 +130,7 @@ __all__ = [
     "WhatIfBasis",
     "answer_kinds",
     "band_cohort",
+    "certain_stages",
     "chosen_quantile",
     "clear_differences",
     "clear_whose",
@@ -151,6 +153,7 @@ __all__ = [
     "load_bounds_ns",
     "metrics",
     "observed_steps",
+    "picture_for",
     "pipeline_steps",
     "published_slowdowns",
     "quality",

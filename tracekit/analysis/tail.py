@@ -39,6 +39,9 @@ PRACTICAL_SHARE = 0.05
 SURE_PART = 0.25
 """A stage that is surely slower and has this share of the excess comes before larger ones that could be chance."""
 
+TIED_FACTOR = 1.5
+"""A quantile at which so many times the units lie that it should leave is one value of many units, and not taken."""
+
 EXEMPLAR_LIMIT = 5
 """Units that are shown for each stage."""
 
@@ -168,12 +171,18 @@ def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
     compared = sides[:1] if baseline == BODY_BASELINE else sides
     like = LikeUnits.of(*sides) if baseline != BODY_BASELINE else None
     for quantile in DEFAULT_QUANTILES:
-        has_enough = all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared)
+        has_enough = all(_has_tail(units, quantile) for units in compared)
         # A few units that stand for many say little.
         has_like = like is None or not like.is_changed or like.effective_count(quantile) >= MINIMUM_UNITS
         if has_enough and has_like:
             return quantile
     return 0.0
+
+
+def _has_tail(units: MeasuredUnits, quantile: float) -> bool:
+    """Whether a quantile leaves enough units, and not far more than it says: equal values at it are no slow ones."""
+    count = band(units, lower=quantile).count
+    return count >= MINIMUM_UNITS and count <= max(TIED_FACTOR * (1 - quantile) * units.count, MINIMUM_UNITS)
 
 
 def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | None, *, quantile: float) -> TailAnswer:

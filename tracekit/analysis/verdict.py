@@ -20,9 +20,12 @@ NOTABLE_SHARE = 0.05
 NEGLIGIBLE_SHARE = 0.01
 """Less than this of the baseline's mean is told only where a stage takes half as much again (`LARGE_FACTOR`)."""
 
-SHARED_LAYERS = ("engine", "kv")
+SHARED_LAYERS = ("engine", "kv", "service")
 SHARED_STAGES = (ServingStage.FE_PREPROCESS, ServingStage.GW_QUEUE)
-"""Where requests wait for each other: everything in an engine, and what has a queue before it."""
+"""Where requests wait for each other: everything in an engine, and what has a queue before it.
+
+Services and the ways to them that are told by plain spans may have one: their names do not say.
+"""
 
 
 def verdict_of(answer: TailAnswer) -> TailVerdict:
@@ -103,7 +106,8 @@ def load_bounds_ns(answer: TailAnswer) -> tuple[int, int]:
 
 def is_shared() -> pl.Expr:
     """Rows of `stages` in which requests wait for each other."""
-    return pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES)
+    is_plain_edge = pl.col("stage").str.starts_with("edge:")
+    return pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES) | is_plain_edge
 
 
 def certain_stages(answer: TailAnswer) -> pl.DataFrame:
@@ -193,7 +197,7 @@ def _of_excess(answer: TailAnswer) -> TailVerdict:
         return "size_or_slowness"
     if is_load(answer):
         return "load_or_slowness"
-    if not len(certain_stages(answer)):
+    if not len(certain_stages(answer)) and not len(grown_stages(answer)):
         return "excess_spread"
     unexplained = int(answer.stages.filter(pl.col("stage") == UNATTRIBUTED)["excess_ns"].sum())
     return "excess_unattributed" if unexplained > MAJORITY * answer.excess_ns else "excess_explained"

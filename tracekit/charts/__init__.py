@@ -6,7 +6,9 @@ every page. Text and axes keep to the theme around them and read on light and on
 the largest fitting unit, tooltips say the exact nanoseconds.
 """
 
+from tracekit.charts.answers import METRIC_MEASURES, metric_course
 from tracekit.charts.colours import ACCENT, BUCKET_COLOURS, stage_colour
+from tracekit.charts.culprit import culprit
 from tracekit.charts.distribution import distribution
 from tracekit.charts.excess import excess_by_cause, excess_by_stage
 from tracekit.charts.latency_heat import latency_heat
@@ -18,11 +20,14 @@ from tracekit.charts.timeline import WAITING_STAGES, timeline
 __all__ = [
     "ACCENT",
     "BUCKET_COLOURS",
+    "METRIC_MEASURES",
     "WAITING_STAGES",
+    "culprit",
     "distribution",
     "excess_by_cause",
     "excess_by_stage",
     "latency_heat",
+    "metric_course",
     "metric_lines",
     "parts_of_whole",
     "stage_colour",

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from tracekit.errors import StoreError, StoreFullError
 from tracekit.ingest.ahead import ahead
-from tracekit.ingest.decoding import Decoded, Ended, decoded
+from tracekit.ingest.decoding import Decoded, Together, decoded
+from tracekit.ingest.reading import Ended
 from tracekit.ingest.report import FileReport, IngestReport
 from tracekit.ingest.sources import Source, find
-from tracekit.store import Database, IngestWriter, WriteCounts
+from tracekit.store import Database, IngestWriter, MergedBatch, WriteCounts, write_sources
 
 Progress = Callable[[int, int], None]
 
@@ -63,9 +64,11 @@ class _Run:
     writer: IngestWriter | None = None
     ended_bytes: int = 0
 
-    def take(self, item: Decoded | Ended) -> None:
+    def take(self, item: Decoded[MergedBatch] | Ended | Together) -> None:
         try:
-            if isinstance(item, Decoded):
+            if isinstance(item, Together):
+                self._write_together(item)
+            elif isinstance(item, Decoded):
                 self._write(item)
             else:
                 self._end(item)
@@ -74,12 +77,19 @@ class _Run:
         except StoreError as error:
             raise StoreError(f"{error}; {self._stored()}") from error
 
-    def _write(self, item: Decoded) -> None:
+    def _write(self, item: Decoded[MergedBatch]) -> None:
         if self.writer is None:
             self.writer = IngestWriter(self.database, source=item.source.name)
         self.writer.format = item.format
         self.writer.write(item.batch, rejects=item.faults)
         self._show(item.consumed_bytes)
+
+    def _write_together(self, item: Together) -> None:
+        found = write_sources(self.database, item.contents, item.batch)
+        for source, content, counts in zip(item.sources, item.contents, found, strict=True):
+            self.reports.append(FileReport(path=source.name, format=content.format, counts=counts))
+            self.ended_bytes += source.size_bytes
+        self._show(0)
 
     def _end(self, item: Ended) -> None:
         writer, self.writer = self.writer, None

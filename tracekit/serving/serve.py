@@ -97,6 +97,7 @@ def serve(path: Path, settings: ServeSettings, *, stopping: Stopping, ready: Cal
         running.enter_context(holding(path, governor))
         lines = f"{path}: OTLP/HTTP and SQL at {_url(receiver)}, OTLP/gRPC at {_grpc_address(receiver)}"
         if app is not None:
+            _tell_app(receiver)
             # What the app's framework prints about itself is no data.
             running.enter_context(contextlib.redirect_stdout(sys.stderr))
             running.enter_context(app)
@@ -122,6 +123,13 @@ def _endpoint(receiver: Receiver) -> Endpoint:
         receiver.settings.token,
         None if certificate is None else str(certificate.cert_path.resolve()),
     )
+
+
+def _tell_app(receiver: Receiver) -> None:
+    """Let the app's pages say where to send."""
+    os.environ["TRACEKIT_OTLP_HTTP"] = _url(receiver)
+    os.environ["TRACEKIT_OTLP_GRPC"] = _grpc_address(receiver)
+    os.environ["TRACEKIT_OTLP_TOKEN"] = "none" if receiver.settings.token is None else "asked for"
 
 
 def _url(receiver: Receiver) -> str:

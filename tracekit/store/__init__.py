@@ -1,8 +1,9 @@
 """The trace store: one DuckDB file that is opened, written, read and brought up to date here."""
 
+from tracekit.store.connection import is_refusal
 from tracekit.store.database import Database
 from tracekit.store.held import HeldStore, held_store, holding
-from tracekit.store.ingests import IngestWriter
+from tracekit.store.ingests import IngestWriter, added
 from tracekit.store.merging import MergedBatch, SortedBatch, merge_batches, sort_by_service
 from tracekit.store.pruning import PruneReport, prune, rewrite, stored_bytes, used_bytes
 from tracekit.store.read_only import (
@@ -15,6 +16,7 @@ from tracekit.store.read_only import (
     spill_folder,
 )
 from tracekit.store.schema import SCHEMA_VERSION
+from tracekit.store.small_sources import SmallSource, has_only_spans, merge_sources, write_sources
 from tracekit.store.statements import registered
 from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 
@@ -27,15 +29,20 @@ __all__ = [
     "MergedBatch",
     "PruneReport",
     "Reject",
+    "SmallSource",
     "SortedBatch",
     "WatchedDatabase",
     "WriteCounts",
+    "added",
     "batches",
     "decoder_rejects",
+    "has_only_spans",
     "held_store",
     "holding",
+    "is_refusal",
     "looked_up",
     "merge_batches",
+    "merge_sources",
     "only_looking",
     "prune",
     "read_only_sql",
@@ -46,4 +53,5 @@ __all__ = [
     "stored_bytes",
     "used_bytes",
     "write_batch",
+    "write_sources",
 ]

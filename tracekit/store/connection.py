@@ -64,16 +64,21 @@ def connect(
         return duckdb.connect(target, read_only=read_only, config={**_SETTINGS, **tuning})
 
 
-def connect_new_in_memory(template: Path | None, *, tuning: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
+def connect_new_in_memory(
+    template: Path | None, *, tuning: Mapping[str, str], folder: Path | None = None
+) -> duckdb.DuckDBPyConnection:
     """Connect as `connect` does to a new database in memory that holds what is in the file `template`.
 
-    A template that cannot be read leaves the database empty. Raises as `connect`.
+    A template that cannot be read leaves the database empty. Its SQL reaches the files of `folder`, where one is
+    given, and no others. Raises as `connect`.
     """
     with store_errors(None):
         connection = duckdb.connect(":memory:", config={**_ajar(), **tuning})
         try:
             if template is not None:
                 _copy(connection, template)
+            if folder is not None:
+                connection.execute(f"SET GLOBAL allowed_directories = [{_literal(folder)}]")
             _close_doors(connection)
         except BaseException:
             connection.close()

@@ -81,14 +81,14 @@ class IngestWriter:
         self, parts: Sequence[tuple[Batch | MergedBatch, tuple[Reject, ...]]], *, error: str | None
     ) -> list[WriteCounts]:
         """Store batches, or none of them, each with faults beside its own."""
-        with self._transaction() as cursor:
+        with ingest_transaction(self._database) as cursor:
             ingest_id = self._begun(cursor)
             total, written = self.counts, []
             for batch, rejects in parts:
                 counts = write_batch(cursor, batch, ingest_id=ingest_id, cache=self._database.dedup_cache)
-                counts = replace(counts, rejects=(*_placed(counts.rejects, batch), *rejects))
+                counts = replace(counts, rejects=(*placed(counts.rejects, batch), *rejects))
                 written.append(counts)
-                total = _added(total, counts)
+                total = added(total, counts)
             self._save(cursor, ingest_id, total, error=error)
         self.ingest_id, self.counts = ingest_id, total
         return written
@@ -97,9 +97,9 @@ class IngestWriter:
         """Store the good records of a batch that the schema refused as a whole."""
         whole = batch.batch if isinstance(batch, MergedBatch) else batch
         found = isolate(whole, lambda part: self._transacted([(part, ())], error=error)[0])
-        beside = (*decoder_rejects(whole.rejects), *_placed(found.refused, whole), *rejects)
-        self.counts = _added(self.counts, WriteCounts(rejects=beside))
-        with self._transaction() as cursor:
+        beside = (*decoder_rejects(whole.rejects), *placed(found.refused, whole), *rejects)
+        self.counts = added(self.counts, WriteCounts(rejects=beside))
+        with ingest_transaction(self._database) as cursor:
             ingest_id = self._begun(cursor)
             self._save(cursor, ingest_id, self.counts, error=error)
         self.ingest_id = ingest_id
@@ -107,25 +107,16 @@ class IngestWriter:
 
     def finish(self, *, error: str | None = None, rejects: Iterable[Reject] = ()) -> WriteCounts:
         """Close the row of this ingest, with `error` if it ended early, and return its counts."""
-        total = _added(self.counts, WriteCounts(rejects=tuple(rejects)))
-        with self._transaction() as cursor:
+        total = added(self.counts, WriteCounts(rejects=tuple(rejects)))
+        with ingest_transaction(self._database) as cursor:
             ingest_id = self._begun(cursor)
             self._save(cursor, ingest_id, total, error=error)
         self.ingest_id, self.counts = ingest_id, total
         return total
 
-    @contextmanager
-    def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A transaction that may number senders; the numbers are remembered when it is committed."""
-        database = self._database
-        with database.writing, database.dedup_cache.numbers.transaction(), database.transaction() as cursor:
-            yield cursor
-
     def _begun(self, cursor: duckdb.DuckDBPyConnection) -> int:
         """The number of this ingest, the next free one where it has none yet."""
-        if self.ingest_id is not None:
-            return self.ingest_id
-        return int(cursor.execute("SELECT coalesce(max(ingest_id), 0) + 1 FROM base.ingests").fetchall()[0][0])
+        return self.ingest_id if self.ingest_id is not None else next_ingest_id(cursor)
 
     def _save(
         self, cursor: duckdb.DuckDBPyConnection, ingest_id: int, counts: WriteCounts, *, error: str | None
@@ -138,13 +129,30 @@ class IngestWriter:
         else:
             run(cursor, "store/update_ingest", parameters=values)
             run(cursor, "store/remove_ingest_rejects", parameters={"ingest_id": ingest_id})
-        if counts.rejects:
-            rows = [{name: getattr(reject, name) for name in _REJECT_SCHEMA.names} for reject in counts.rejects]
-            tables = {"incoming_rejects": numbered(pa.Table.from_pylist(rows, schema=_REJECT_SCHEMA))}
-            run(cursor, "store/add_ingest_rejects", parameters={"ingest_id": ingest_id}, tables=tables)
+        add_rejects(cursor, ingest_id, counts.rejects)
 
 
-def _placed(rejects: Iterable[Reject], batch: Batch | MergedBatch) -> list[Reject]:
+@contextmanager
+def ingest_transaction(database: Database) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A transaction that may number senders; the numbers are remembered when it is committed."""
+    with database.writing, database.dedup_cache.numbers.transaction(), database.transaction() as cursor:
+        yield cursor
+
+
+def next_ingest_id(cursor: duckdb.DuckDBPyConnection) -> int:
+    """The number that no ingest has yet."""
+    return int(cursor.execute("SELECT coalesce(max(ingest_id), 0) + 1 FROM base.ingests").fetchall()[0][0])
+
+
+def add_rejects(cursor: duckdb.DuckDBPyConnection, ingest_id: int, rejects: Sequence[Reject]) -> None:
+    """Note what an ingest did not take."""
+    if rejects:
+        rows = [{name: getattr(reject, name) for name in _REJECT_SCHEMA.names} for reject in rejects]
+        tables = {"incoming_rejects": numbered(pa.Table.from_pylist(rows, schema=_REJECT_SCHEMA))}
+        run(cursor, "store/add_ingest_rejects", parameters={"ingest_id": ingest_id}, tables=tables)
+
+
+def placed(rejects: Iterable[Reject], batch: Batch | MergedBatch) -> list[Reject]:
     """Rejects without an offset get the one of their document."""
     documents = (batch.batch if isinstance(batch, MergedBatch) else batch).documents
     return [
@@ -155,7 +163,7 @@ def _placed(rejects: Iterable[Reject], batch: Batch | MergedBatch) -> list[Rejec
     ]
 
 
-def _added(total: WriteCounts, more: WriteCounts) -> WriteCounts:
+def added(total: WriteCounts, more: WriteCounts) -> WriteCounts:
     """The sum; of rejects that share kind, signal and reason the first offset and example stay."""
     merged: dict[tuple[str, str | None, str], Reject] = {}
     for reject in (*total.rejects, *more.rejects):

@@ -38,25 +38,27 @@ def write_spans(
     recent: RecentSpans | None,
     events: pa.Table,
     links: pa.Table,
-    ingest_id: int,
+    ingest_ids: NDArray[np.int64],
 ) -> SpanFates:
     """Store the spans that are new, with their events and links, and say what became of each.
 
     `spans` has `resource_id` and `scope_id` beside the decoder's columns; they are stored in their order.
     `first_rows` has for each span the row of the span that came first with its id, `recent` what is remembered
-    of the spans that came last. Events and links name their span by `span_row`.
+    of the spans that came last, `ingest_ids` the ingest that it came with. Events and links name their span by
+    `span_row`.
     """
-    spans = numbered(replaced(spans, {"trace_id": as_uuid(spans["trace_id"])}))
+    columns = {"trace_id": as_uuid(spans["trace_id"]), "ingest_id": pa.array(ingest_ids.astype(np.uint32))}
+    spans = numbered(replaced(spans, columns))
     keys = span_keys(spans)
     fates = span_fates(spans, first_rows, stored(cursor, spans, keys, recent))
     if recent is not None:
-        recent.add(keys[fates.stored], np.full(int(np.count_nonzero(fates.stored)), ingest_id, np.int64))
+        recent.add(keys[fates.stored], ingest_ids[fates.stored])
     order = np.flatnonzero(fates.stored)
     new = _taken(spans, order)
     tables = {"incoming_spans": replaced(new, {"attributes": as_json(new["attributes"])})}
-    run(cursor, "store/add_spans", parameters={"ingest_id": ingest_id}, tables=tables)
-    _write_parts(cursor, "events", spans, parts=events, order=order, ingest_id=ingest_id)
-    _write_parts(cursor, "links", spans, parts=links, order=order, ingest_id=ingest_id)
+    run(cursor, "store/add_spans", tables=tables)
+    _write_parts(cursor, "events", spans, parts=events, order=order)
+    _write_parts(cursor, "links", spans, parts=links, order=order)
     return fates
 
 
@@ -101,7 +103,6 @@ def _write_parts(
     *,
     parts: pa.Table,
     order: NDArray[np.int64],
-    ingest_id: int,
 ) -> None:
     """Store the events or links of the spans that are stored, in the order of those spans."""
     if parts.num_rows == 0:
@@ -113,8 +114,8 @@ def _write_parts(
     rows = by_span[np.count_nonzero(places < 0) :]
     taken = _taken(parts, rows)
     owners = numbers(taken["span_row"])
-    ids = {name: one_array(spans[name]).take(pa.array(owners)) for name in ("trace_id", "span_id")}
+    ids = {name: one_array(spans[name]).take(pa.array(owners)) for name in ("trace_id", "span_id", "ingest_id")}
     if kind == "links":
         ids["linked_trace_id"] = as_uuid(taken["linked_trace_id"])
     tables = {f"incoming_{kind}": replaced(taken, ids)}
-    run(cursor, f"store/add_span_{kind}", parameters={"ingest_id": ingest_id}, tables=tables)
+    run(cursor, f"store/add_span_{kind}", tables=tables)

@@ -68,29 +68,47 @@ def write_batch(
     batch = ready.batch
     resources = resource_ids(cursor, batch.resources, cache.numbers)
     scopes = scope_ids(cursor, batch.scopes, cache.numbers)
-    spans = with_sender(batch.spans, resources, scopes)
+    ingest_ids = np.full(batch.spans.num_rows, ingest_id, np.int64)
+    fates = write_sent_spans(cursor, ready, resources, scopes, ingest_ids=ingest_ids, cache=cache)
+    streams = stream_ids(cursor, with_sender(batch.metric_streams, resources, scopes), cache.numbers)
+    points, repeated_points = _write_points(cursor, batch, streams, ingest_id=ingest_id)
+    logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)
+    cache.rows_written += points + logs
+    return WriteCounts(
+        spans=int(np.count_nonzero(fates.stored)),
+        metric_points=points,
+        logs=logs,
+        duplicates=fates.duplicate_count + repeated_points + batch.logs.num_rows - logs,
+        rejects=(*decoder_rejects(batch.rejects), *conflicts(batch.spans, fates)),
+    )
+
+
+def write_sent_spans(
+    cursor: duckdb.DuckDBPyConnection,
+    ready: MergedBatch,
+    resources: NDArray[np.int64],
+    scopes: NDArray[np.int64],
+    *,
+    ingest_ids: NDArray[np.int64],
+    cache: DedupCache,
+) -> SpanFates:
+    """Store the new spans of a batch, each of the ingest that `ingest_ids` has for it; what became of each.
+
+    `resources` and `scopes` are the numbers of those of the batch.
+    """
+    batch = ready.batch
     fates = write_spans(
         cursor,
-        spans,
+        with_sender(batch.spans, resources, scopes),
         first_rows=ready.first_rows,
         recent=cache.spans,
         events=batch.span_events,
         links=batch.span_links,
-        ingest_id=ingest_id,
+        ingest_ids=ingest_ids,
     )
     _write_span_keys(cursor, batch.span_keys, resources, cache.numbers)
-    streams = stream_ids(cursor, with_sender(batch.metric_streams, resources, scopes), cache.numbers)
-    points, repeated_points = _write_points(cursor, batch, streams, ingest_id=ingest_id)
-    logs = _write_logs(cursor, with_sender(batch.logs, resources, scopes), ingest_id=ingest_id)
-    span_count = int(np.count_nonzero(fates.stored))
-    cache.rows_written += span_count + points + logs
-    return WriteCounts(
-        spans=span_count,
-        metric_points=points,
-        logs=logs,
-        duplicates=fates.duplicate_count + repeated_points + batch.logs.num_rows - logs,
-        rejects=(*decoder_rejects(batch.rejects), *_conflicts(batch.spans, fates)),
-    )
+    cache.rows_written += int(np.count_nonzero(fates.stored))
+    return fates
 
 
 def _write_span_keys(
@@ -155,7 +173,7 @@ def decoder_rejects(rejects: pa.Table) -> list[Reject]:
     ]
 
 
-def _conflicts(spans: pa.Table, fates: SpanFates) -> list[Reject]:
+def conflicts(spans: pa.Table, fates: SpanFates) -> list[Reject]:
     """One reject a document for spans whose id another span has taken."""
     rows = np.flatnonzero(fates.conflicting)
     documents, first, counts = np.unique(numbers(spans["document_row"])[rows], return_index=True, return_counts=True)

@@ -17,6 +17,8 @@ _SHOWN = 3
 @words_for(CompareAnswer)
 def compare_summary(answer: CompareAnswer) -> str:
     """What changed beyond chance, metric by metric, how requests ended, and whether more work arrived."""
+    if answer.verdict == "refused":
+        return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     sentences = [_head(answer), *_metric_sentences(answer), *_outcome_sentences(answer), _load_sentence(answer)]
     sentences += left_out_sentences(answer.left_out, answer.seen_from)
     return " ".join(sentence for sentence in sentences if sentence)

@@ -44,7 +44,8 @@ def interval_text(low_ns: int | None, high_ns: int | None) -> str:
 
 def share_text(share: float | None) -> str:
     """A ratio as a percentage with one digit: `46.3%`; `–` for none."""
-    return NONE if share is None else f"{share:.1%}"
+    # Less than nothing by a hundredth of a per cent reads as nothing.
+    return NONE if share is None else f"{share:z.1%}"
 
 
 def moment_text(time_ns: int | None) -> str:

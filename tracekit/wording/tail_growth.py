@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.analysis import TailAnswer, grown_stages
+from tracekit.analysis import TailAnswer, certain_stages, grown_stages
 from tracekit.wording.numbers import chance_text, counted, duration_text
 
 _NAMED = 3
+_OF_WHOLE = ("excess_explained", "load_or_slowness")
 
 
 def growth_sentence(answer: TailAnswer) -> str:
-    """Stages whose calls take longer in all units, with the least that chance leaves of it."""
-    if answer.verdict not in ("stage_slower", "load_or_slowness"):
+    """Stages whose calls take longer in all units, with the least that chance leaves of it.
+
+    Where the whole is slower and stages are certain by what they take of it, those are told.
+    """
+    tells = ("stage_slower", "load_or_slowness") if len(certain_stages(answer)) else (*_OF_WHOLE, "stage_slower")
+    if answer.verdict not in tells:
         return ""
     return " ".join(_grown_text(row, answer) for row in grown_stages(answer).head(_NAMED).iter_rows(named=True))
 
