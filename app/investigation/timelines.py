@@ -19,7 +19,9 @@ from investigation.marks import (
     summed_range,
 )
 from investigation.pick import TRACE_PAGE, StepPick
+from investigation.question import literal
 from investigation.span_details import span_details
+from investigation.sql_link import statement_link
 from investigation.store import StoreFile, opened, operations, rows
 from investigation.timeline_component import timeline
 from investigation.timeline_payload import packed
@@ -46,15 +48,26 @@ class Drawn:
 
 def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -> None:
     """The timeline of a trace, the span that is chosen in it, and a range of it summed by stage."""
-    # What the link chose first: what is chosen later goes into the address, and must not draw the timeline anew.
-    asked = st.session_state.setdefault(f"span_of_{trace_id}", str(st.query_params.get("span") or ""))
-    drawn = drawn_trace(file, trace_id, stage, asked)
+    drawn = drawn_trace(file, trace_id, stage, _asked_span(trace_id))
     if drawn is None:
         st.warning(f"There is no trace {trace_id} in this store.", icon=":material/search_off:")
         return
     _trace_facts(file, trace_id)
     _with_what_is_chosen(file, [trace_id], drawn, key=f"trace_{trace_id}")
-    _download(file, f"trace-{trace_id}", trace_id=trace_id)
+    with st.container(horizontal=True):
+        _download(file, f"trace-{trace_id}", trace_id=trace_id)
+        statement_link(f"FROM spans WHERE trace_id = {literal(trace_id)} ORDER BY start_ns, span_id")
+
+
+def _asked_span(trace_id: str) -> str:
+    """The span that a link chose; what is chosen in the timeline itself is told to the address and does not come back.
+
+    Else the timeline would be drawn anew with each click, and lose its place.
+    """
+    asked, key = str(st.query_params.get("span") or ""), f"asked_span_of_{trace_id}"
+    if key not in st.session_state or asked != st.session_state.get("told_span"):
+        st.session_state[key] = asked
+    return st.session_state[key]
 
 
 def _download(file: StoreFile, name: str, **selection: Any) -> None:
@@ -149,13 +162,16 @@ def _counters(file: StoreFile, ranks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chosen_counters(file: StoreFile, ranks: pl.DataFrame, *, key: str) -> list[str]:
-    """Which counters stand above the lanes: those that move first."""
+    """Which counters stand above the lanes: at first some of those that move."""
     points = _counters(file, ranks)
     if points.is_empty():
         return []
     moves = points.group_by("series").agg(moves=pl.col("value").n_unique())
     moving = moves.sort("moves", "series", descending=[True, False])
-    return st.multiselect("Counters", moving["series"], default=moving["series"].head(_COUNTERS), key=key)
+    names = moving["series"]
+    with st.popover(f"Counters ({counted(len(names), 'series', 'series')})", icon=":material/monitoring:"):
+        first = moving.filter(pl.col("moves") > 1)["series"].head(_COUNTERS)
+        return st.multiselect("Above the lanes", names, default=first, key=key, width=600)
 
 
 @st.fragment
@@ -163,7 +179,7 @@ def timeline_alone(file: StoreFile, trace_id: str, drawn: Drawn, *, key: str) ->
     """A timeline in a narrow place: what is chosen in it stands below."""
     chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
     if chosen.range_ns is not None:
-        _range_section(drawn.segments, *chosen.range_ns)
+        _range_section(drawn, *chosen.range_ns)
     if chosen.row is not None:
         span_details(file, [trace_id], drawn.bars.row(chosen.row, named=True))
     _table_section(drawn, key=f"table_{key}")
@@ -178,20 +194,20 @@ def _with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *,
     height = "content" if chosen.row is None else _PANEL_PX
     with right, st.container(height=height, border=False):
         if chosen.range_ns is not None:
-            _range_section(drawn.segments, *chosen.range_ns)
+            _range_section(drawn, *chosen.range_ns)
         if chosen.row is None:
             st.caption("Click a row, or press Enter on it, to see what its span carries. Drag to sum a range of time.")
         else:
             bar = drawn.bars.row(chosen.row, named=True)
             if chosen.row != drawn.picked and bar["span_id"] and st.query_params.get("trace") in trace_ids:
-                st.query_params["span"] = bar["span_id"]
+                st.query_params["span"] = st.session_state["told_span"] = bar["span_id"]
             span_details(file, trace_ids, bar)
     _table_section(drawn, key=f"table_{key}")
 
 
-def _range_section(segments: pl.DataFrame, from_ns: int, to_ns: int) -> None:
+def _range_section(drawn: Drawn, from_ns: int, to_ns: int) -> None:
     """Whose time it was in the range that is chosen; the rows sum to its owned time exactly."""
-    by_stage = summed_range(segments, from_ns, to_ns)
+    by_stage = summed_range(drawn.segments, from_ns, to_ns)
     owned_ns = by_stage["self_ns"].sum()
     length_ns = to_ns - from_ns
     st.markdown(f"**{duration_text(length_ns)}** ({exact_text(length_ns)}), from {duration_text(from_ns)} on")
@@ -205,7 +221,9 @@ def _range_section(segments: pl.DataFrame, from_ns: int, to_ns: int) -> None:
         hide_index=True,
         alt="The range by stage",
     )
-    st.caption(f"Sum: {duration_text(owned_ns)} ({exact_text(owned_ns)}).")
+    lanes = drawn.bars.filter(depth=0).height
+    over = f" over {counted(lanes, 'lane')}" if lanes > 1 else ""
+    st.caption(f"Sum{over}: {duration_text(owned_ns)} ({exact_text(owned_ns)}).")
 
 
 def _table_section(drawn: Drawn, *, key: str) -> None:

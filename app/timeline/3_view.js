@@ -43,7 +43,7 @@ class View {
   ticks(pixels) {
     const wanted = (this.toNs - this.fromNs) * pixels / this.width;
     const power = 10 ** Math.floor(Math.log10(wanted));
-    const step = Math.max([1, 2, 5, 10].find((nice) => nice * power >= wanted) * power, 1);
+    const step = Math.max(([1, 2, 5].find((nice) => nice * power >= wanted) ?? 10) * power, 1);
     const [unit, unitNs] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]].find(([, size]) => step >= size / 10 || size === 1);
     const digits = Math.max(0, Math.ceil(-Math.log10(step / unitNs) - 1e-9));
     const found = [];

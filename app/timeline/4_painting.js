@@ -1,6 +1,6 @@
 // What is seen on the canvas. Names are drawn as text: nothing of a trace ever becomes markup.
 
-const ROW_PX = 20, BAR_PX = 12, OVERVIEW_PX = 18, AXIS_PX = 22, TRACK_PX = 36, INDENT_PX = 12, TICK_PX = 110;
+const ROW_PX = 20, BAR_PX = 12, OVERVIEW_PX = 18, AXIS_PX = 22, TRACK_PX = 36, INDENT_PX = 12, TICK_PX = 110, MOST_LEVELS = 14;
 const FAILED = "#d6453d", FOUND = "rgba(240, 200, 60, .35)";
 
 class Painter {
@@ -217,10 +217,13 @@ class Painter {
     }
   }
 
+  /** Where the label of a row begins; beyond some levels all begin at one place, so that names stay readable. */
+  indent(row) { return 4 + Math.min(this.trace.depth[row], MOST_LEVELS) * INDENT_PX; }
+
   label(row, state) {
     const { pen, trace } = this, top = this.rowTop(row, state.scroll), middle = top + ROW_PX / 2;
     this.ground_of(row, top, state, 0, this.gutter);
-    const indent = 4 + Math.min(trace.depth[row], 14) * INDENT_PX;
+    const indent = this.indent(row);
     pen.fillStyle = trace.is_error[row] ? FAILED : this.ink;
     if (this.rows.hasChildren(row)) pen.fillText(this.rows.collapsed[row] ? "▸" : "▾", indent, middle);
     const hidden = this.rows.collapsed[row] ? ` (+${(trace.last[row] - row - 1).toLocaleString("en-US")})` : "";

@@ -93,8 +93,9 @@ class Controls {
     if (drag.kind === "range" && drag.isMoved) return timeline.tellRange();
     const row = this.rowAt(y);
     if (drag.isMoved || row < 0 || drag.kind === "overview") return;
-    const indent = 4 + Math.min(timeline.trace.depth[row], 14) * INDENT_PX;
-    if (drag.kind === "label" && x < indent + 13 && timeline.rows.hasChildren(row)) timeline.fold(row, !timeline.rows.collapsed[row]);
+    const besideTriangle = x - timeline.painter.indent(row);
+    const isTriangle = drag.kind === "label" && besideTriangle > -6 && besideTriangle < 13;
+    if (isTriangle && timeline.rows.hasChildren(row)) timeline.fold(row, !timeline.rows.collapsed[row]);
     else timeline.pick(row);
   }
 

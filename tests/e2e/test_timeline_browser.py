@@ -11,7 +11,7 @@ import pytest
 
 import tracekit as tk
 from tests.conformance.process import ServeProcess
-from tests.e2e.chromium import CHROMIUM, browser, sync_api
+from tests.e2e.chromium import browser, needs_browser, sync_api
 
 __all__ = ["browser"]
 
@@ -21,10 +21,7 @@ TRACE = "5b8efff798038103d269b633813fc60c"
 OTHER = "5b8efff798038103d269b633813fc60d"
 T0_NS = 1_760_000_000_000_000_000
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set CHROMIUM to its path)"),
-]
+pytestmark = [pytest.mark.e2e, needs_browser]
 
 
 def span(number: int, name: str, start_ms: int, end_ms: int, *, parent: int | None = None, **more: object) -> dict:
@@ -204,3 +201,26 @@ def test_the_list_leads_to_the_statement_behind_it(page: sync_api.Page, address:
     page.goto(f"{address}/trace?kind=request&text=agent")
     page.get_by_role("link", name="The SQL behind it").first.click()
     page.get_by_text(re.compile(r"2 rows, \d+ columns")).wait_for()
+
+
+def test_the_chosen_span_is_part_of_the_link(page: sync_api.Page, address: str) -> None:
+    """Choosing keeps the place of the view; the link opens with the same span chosen."""
+    opened(page, address).focus()
+    for key in ("+", "ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url(re.compile(f"span={3:016x}"))
+    page.get_by_text("retrieve", exact=True).wait_for()
+    assert seen(page) == (25_000_000, 75_000_000)
+    page.reload()
+    page.get_by_text("status UNSET").wait_for()
+    assert page.get_by_text("retrieve", exact=True).is_visible()
+
+
+def test_what_is_shown_is_downloaded_for_perfetto(page: sync_api.Page, address: str) -> None:
+    """The file has the spans of the trace, and no others."""
+    opened(page, address)
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download for Perfetto").click()
+    file = json.loads(Path(started.value.path()).read_text(encoding="utf-8"))
+    spans = {event["args"]["span_id"] for event in file["traceEvents"] if event["ph"] == "X"}
+    assert spans == {f"{number:016x}" for number in (1, 2, 3, 4)}

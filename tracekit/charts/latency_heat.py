@@ -15,7 +15,7 @@ _HEIGHT_PIXELS = 220
 _SHADES = ["#c9d8f2", "#7ea3de", "#3a78d6", "#1b3f73"]
 
 
-def latency_heat(cells: pl.DataFrame) -> alt.LayerChart:
+def latency_heat(cells: pl.DataFrame) -> alt.Chart:
     """Cells of time and duration, the darker the more units; a red frame where some of them failed.
 
     `cells` has `first_ns`, `last_ns`, `least_ns`, `below_ns`, `unit_count` and `failed_count`, and is drawn in its
@@ -31,13 +31,14 @@ def latency_heat(cells: pl.DataFrame) -> alt.LayerChart:
         "y": alt.Y("least:Q", title=f"duration ({unit})", scale=scale, axis=alt.Axis(tickCount=6, format="~g")),
         "y2": "below:Q",
     }
-    counts = (
-        alt.Chart(rows)
+    framed = alt.when(chosen).then(alt.value(3)).when(alt.datum.failed_count > 0).then(alt.value(1))
+    return (
+        alt.Chart(rows, height=_HEIGHT_PIXELS)
         .mark_rect(cursor="pointer", stroke=ACCENT)
         .encode(
             **place,
             color=alt.Color("unit_count:Q", title="count", scale=alt.Scale(type="log", range=_SHADES)),
-            strokeWidth=alt.when(chosen).then(alt.value(3)).otherwise(alt.value(0)),
+            strokeWidth=framed.otherwise(alt.value(0)),
             tooltip=[
                 alt.Tooltip("begins:N", title="from"),
                 alt.Tooltip("between:N", title="duration"),
@@ -46,10 +47,8 @@ def latency_heat(cells: pl.DataFrame) -> alt.LayerChart:
             ],
         )
         .add_params(chosen)
+        .configure_view(strokeWidth=0)
     )
-    failed = alt.Chart(rows.filter(pl.col("failed_count") > 0)).mark_rect(filled=False, stroke=ACCENT, strokeWidth=1)
-    layered = alt.layer(counts, failed.encode(**place)).properties(height=_HEIGHT_PIXELS)
-    return layered.configure_view(strokeWidth=0)
 
 
 def _rows(cells: pl.DataFrame, *, unit_ns: int) -> pl.DataFrame:
