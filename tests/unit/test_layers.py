@@ -37,7 +37,7 @@ ALLOWED = {
     "remote": FOUNDATION,
     "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving"},
+    "cli": FOUNDATION | {"output", "ingest", "analysis", "report", "api", "store", "receiver", "serving"},
 }
 
 # Modules that outsiders may name beside their room: code that numba compiles into other code.
