@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 SIZES = {
+    "commands": ("--spans", 300_000),
     "decode": ("--spans", 200_000),
     "ingest --format protobuf": ("--spans", 1_000_000),
     "ingest --format json": ("--spans", 1_000_000),

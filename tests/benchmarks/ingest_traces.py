@@ -35,6 +35,7 @@ Values = Mapping[str, Any]
 SPANS_PER_TRACE = 10
 SPANS_PER_DOCUMENT = 512
 START_NS = 1_790_000_000_000_000_000
+TRACE_APART_NS = 5_000_000
 DOUBLE_TEXT_WIDTH = 24
 
 
@@ -155,7 +156,7 @@ def _latencies(random: np.random.Generator, traces: int) -> dict[str, np.ndarray
 
 def _times(random: np.random.Generator, traces: int, *, first_trace: int) -> dict[str, np.ndarray]:
     """Span ids and times: 200 requests a second, each span inside its parent with nanosecond noise."""
-    arrival = START_NS + np.arange(first_trace, first_trace + traces) * 5_000_000
+    arrival = START_NS + np.arange(first_trace, first_trace + traces) * TRACE_APART_NS
     found: dict[str, np.ndarray] = {}
     for position in range(SPANS_PER_TRACE):
         start = arrival + position * 200_000 + random.integers(0, 150_000, traces)

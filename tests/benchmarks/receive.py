@@ -1,6 +1,7 @@
 """Sustained spans a second into a durable, queryable store, over HTTP and gRPC.
 
     python -m tests.benchmarks.receive [--seconds 20] [--transport http|grpc] [--senders 64] [--rate SPANS_PER_S]
+        [--mix one|mixed]
 
 The senders run on the same machine. Prints for each run what was acknowledged a second and how fast, the processor
 time of server and senders for a span, the server's memory, the size of its log, and how far the units were behind
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.receive_load import SPANS_PER_BATCH, Sent, grpc_sender, http_sender, run_load
+from tests.benchmarks.receive_load import MIXES, Sent, grpc_sender, http_sender, run_load
 
 _SAMPLE_S = 0.1
 
@@ -86,24 +87,25 @@ class Server:
 
 
 def measure(
-    transport: str, *, seconds: float, senders: int, rate: float | None, folder: Path
+    transport: str, *, seconds: float, senders: int, rate: float | None, folder: Path, mix: str = "one"
 ) -> dict[str, float | str | int]:
     """One run against a fresh store: the figures by name."""
     server = Server(folder / "receive.duckdb")
     port = server.http_port if transport == "http" else server.grpc_port
     new_sender = http_sender if transport == "http" else grpc_sender
-    run_load(lambda: new_sender(port), seconds=1, senders=1)
+    run_load(lambda: new_sender(port), seconds=1, senders=1, mix=mix)
     before, own_before = server.state(), _cpu_s()
     started = time.perf_counter()
-    sent = run_load(lambda: new_sender(port), seconds=seconds, senders=senders, spans_per_s=rate)
+    sent = run_load(lambda: new_sender(port), seconds=seconds, senders=senders, spans_per_s=rate, mix=mix)
     wall_s = time.perf_counter() - started
     after, own_after = server.state(), _cpu_s()
-    spans = max(sent.acknowledged * SPANS_PER_BATCH, 1)
+    spans = max(sent.acknowledged * MIXES[mix][1], 1)
     commits = max(after[2] - before[2], 1)
     close_s, peak_mib = server.stop()
     return {
         "transport": transport,
-        **_acknowledged(sent, wall_s),
+        "mix": mix,
+        **_acknowledged(sent, sent.acknowledged * MIXES[mix][1], wall_s),
         "server_us_per_span": round((after[0] - before[0]) / spans * 1e6, 1),
         "senders_us_per_span": round((own_after - own_before) / spans * 1e6, 2),
         "server_cores": round((after[0] - before[0]) / wall_s, 2),
@@ -117,8 +119,7 @@ def measure(
     }
 
 
-def _acknowledged(sent: Sent, wall_s: float) -> dict[str, float | int]:
-    spans = sent.acknowledged * SPANS_PER_BATCH
+def _acknowledged(sent: Sent, spans: int, wall_s: float) -> dict[str, float | int]:
     p50, p99 = np.quantile(sent.latencies_s, [0.5, 0.99]) if sent.latencies_s else (np.nan, np.nan)
     return {
         "spans": spans,
@@ -135,6 +136,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--transport", choices=["http", "grpc"], action="append")
     parser.add_argument("--senders", type=int, default=64)
+    parser.add_argument("--mix", choices=sorted(MIXES), default="one", help="one service, or three with 42 keys")
     parser.add_argument("--rate", type=float, help="spans a second of all senders together; default: all they can")
     options = parser.parse_args()
     for transport in options.transport or ["http", "grpc"]:
@@ -144,6 +146,7 @@ def main() -> None:
                 seconds=options.seconds,
                 senders=options.senders,
                 rate=options.rate,
+                mix=options.mix,
                 folder=Path(folder),
             )
         print(json.dumps(figures))

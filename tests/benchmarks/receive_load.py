@@ -21,6 +21,8 @@ from numba import njit
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
+from tests.benchmarks import ingest_traces
+
 SPANS_PER_BATCH = 512
 SPANS_PER_TRACE = 8
 _NAMES = (
@@ -129,6 +131,31 @@ class Batches:
         """The trace id of the first eight spans of a batch."""
         first = int(self._template.traces[0])
         return payload[first : first + 16]
+
+
+class MixedBatches:
+    """Batches of what three services with 42 attribute keys send of 64 requests of ten spans: see `ingest_traces`."""
+
+    traces = 64
+    spans = traces * ingest_traces.SPANS_PER_TRACE
+
+    def __init__(self, seed: int) -> None:
+        forms = ingest_traces.FORMS["protobuf"]
+        self._random = np.random.default_rng(seed)
+        self._blocks = {service: ingest_traces.Block(service, forms) for service in ingest_traces.SERVICES}
+
+    def next(self, now_ns: int | None = None) -> bytes:
+        """The next batch, of the seconds before now; ids and all values that vary are new."""
+        first_ns = (now_ns or time.time_ns()) - 2 * 10**9
+        first_trace = (first_ns - ingest_traces.START_NS) // ingest_traces.TRACE_APART_NS
+        values = ingest_traces.draw(self._random, self.traces, first_trace=first_trace)
+        return b"".join(
+            block.forms.document(service, block.fill(values).tobytes()) for service, block in self._blocks.items()
+        )
+
+
+MIXES = {"one": (Batches, SPANS_PER_BATCH), "mixed": (MixedBatches, MixedBatches.spans)}
+"""Loads by name: what makes batches from a seed, and the spans of a batch."""
 
 
 @njit(nogil=True, cache=True)
@@ -250,14 +277,17 @@ def grpc_sender(port: int, *, success_body: bytes = b"") -> Send:
     return send
 
 
-def run_load(new_sender: Callable[[], Send], *, seconds: float, senders: int, spans_per_s: float | None = None) -> Sent:
+def run_load(
+    new_sender: Callable[[], Send], *, seconds: float, senders: int, spans_per_s: float | None = None, mix: str = "one"
+) -> Sent:
     """Send from several threads for a while, as fast as possible or at a steady rate of all together."""
     sent, lock = Sent(), threading.Lock()
     until = time.perf_counter() + seconds
-    pause_s = senders * SPANS_PER_BATCH / spans_per_s if spans_per_s else 0.0
+    new_batches, batch_spans = MIXES[mix]
+    pause_s = senders * batch_spans / spans_per_s if spans_per_s else 0.0
 
     def work(number: int) -> None:
-        batches, send = Batches(seed=time.time_ns() + number), new_sender()
+        batches, send = new_batches(seed=time.time_ns() + number), new_sender()
         due = time.perf_counter() + pause_s * number / senders
         while time.perf_counter() < until:
             time.sleep(max(0.0, due - time.perf_counter()))

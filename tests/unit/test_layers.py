@@ -40,7 +40,7 @@ ALLOWED = {
     "api": FOUNDATION
     | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote", "export", "warehouse"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "analysis", "report", "api", "store", "receiver", "serving", "warehouse"},
+    "cli": FOUNDATION | {"output", "ingest", "analysis", "report", "api", "store", "receiver", "serving", "warehouse"},
 }
 
 # Modules that outsiders may name beside their room: code that numba compiles into other code.

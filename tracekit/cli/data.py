@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from tracekit import output, report
+from tracekit import output
+from tracekit.cli.ingested import ingest_output
 from tracekit.cli.options import database_option, output_options
 from tracekit.cli.progress import progress_bar
 from tracekit.cli.stores import opened
@@ -35,7 +36,7 @@ def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_pa
     """
     with opened(database) as store, progress_bar("Ingesting") as progress:
         result = store.ingest(*paths, progress=progress)
-    output.write(report.ingest_output(result), output_format=output_format, path=output_path)
+    output.write(ingest_output(result), output_format=output_format, path=output_path)
     sys.exit(0 if result.is_complete else 1)
 
 

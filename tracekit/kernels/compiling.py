@@ -36,6 +36,15 @@ def compiled_with(function: _Function, **options: Any) -> _Function:
     return cast(_Function, _Lazy(function, lambda: _dispatcher(function, options)))
 
 
+def compiled_into_callers(function: _Function, **options: Any) -> _Function:
+    """Compile a function for other kernels to call; alone, as tests call it, it is compiled once more.
+
+    What Python would need to call it is a third of its compilation, and it need not be kept: its callers contain it.
+    """
+    inner = {**options, "no_cpython_wrapper": True}
+    return cast(_Function, _Inner(function, lambda: _compiled(function, inner), lambda: _dispatcher(function, options)))
+
+
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that writes machine code, as `numba.extending.intrinsic`; other kernels may call it."""
     return _Lazy(function, lambda: _intrinsic(function))
@@ -70,6 +79,33 @@ class _Lazy:
         return getattr(self._made, name)
 
 
+class _Inner(_Lazy):
+    """What is compiled into its callers, and apart from that for Python where that calls it."""
+
+    def __init__(self, function: Callable[..., Any], make: Callable[[], Any], alone: Callable[[], Any]) -> None:
+        super().__init__(function, make)
+        self._make_alone = alone
+
+    @cached_property
+    def _alone(self) -> Any:
+        return self._make_alone()
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._alone(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._alone, name)
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    import numba
+
+    _listen()
+    return numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+
+
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """The compiler's object for a function.
 
@@ -80,7 +116,8 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     _listen()
     is_kept = not numba.config.DISABLE_JIT and not _is_changed_since_start(function.__module__)
-    compiled = numba.njit(cache=is_kept, nogil=True, **options)(function)
+    # Nothing of C calls a kernel, so none needs a wrapper for that: a tenth of the compilation.
+    compiled = numba.njit(cache=is_kept, nogil=True, no_cfunc_wrapper=True, **options)(function)
     if is_kept:
         compiled._cache._cache_file._source_stamp = source_digest(function.__module__)
     return compiled

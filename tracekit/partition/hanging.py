@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.kernels import kernel
+from tracekit.kernels import inlined, kernel
 from tracekit.partition.arrays import Array
 from tracekit.partition.cleaning import CleanForest
 from tracekit.partition.forest import NO_WAIT, Forest
@@ -160,7 +160,7 @@ def _hang_trees(
                 child = next_sibling[child]
 
 
-@kernel
+@inlined
 def _hang_row(
     hung: Hung, climb: _Climb, row: int, parent: int, tolerance_ppm: int, climbs: bool, is_given: bool
 ) -> None:
@@ -190,7 +190,7 @@ def _hang_row(
     climb.jump[row] = climb.jump[jump] if is_even else holder
 
 
-@kernel
+@inlined
 def _nearest_holder(holder: Array, climb: _Climb, parent: int, needed_ns: int, end_ns: int) -> tuple[int, int]:
     """The last row passed (-1 for none) and the first from `parent` upwards that holds; the root always does."""
     came_by, at = -1, parent
@@ -200,7 +200,7 @@ def _nearest_holder(holder: Array, climb: _Climb, parent: int, needed_ns: int, e
     return came_by, at
 
 
-@kernel
+@inlined
 def _holds(holder: Array, climb: _Climb, row: int, needed_ns: int, end_ns: int) -> bool:
     """Whether a row lasts until what hangs on it is done, and began before that was."""
     is_long = climb.clipped_end_ns[row] >= needed_ns and climb.clipped_start_ns[row] < end_ns

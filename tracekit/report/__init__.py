@@ -1,6 +1,6 @@
 """Answers for people: text for a terminal, and the whole picture in one report."""
 
-from tracekit.report.answers import answer_output, answer_text, ingest_output, text_for
+from tracekit.report.answers import answer_output, answer_text, text_for
 from tracekit.report.compared import compare_output
 from tracekit.report.html import check_drawable, page
 from tracekit.report.job_answers import failures_text, goodput_text
@@ -19,7 +19,6 @@ __all__ = [
     "compare_output",
     "failures_text",
     "goodput_text",
-    "ingest_output",
     "metrics_text",
     "page",
     "report",

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 import polars as pl
 
 from tracekit.analysis import Answer, QualityAnswer, StragglersAnswer, TailAnswer, kind_of
-from tracekit.foreign import plain
-from tracekit.ingest import IngestReport
 from tracekit.output import Output, table
 from tracekit.wording import culprit_text, duration_text, interval_text, share_text
 
@@ -52,13 +50,6 @@ def answer_output(answer: Answer) -> Output:
 def _main_frame(answer: Answer) -> pl.DataFrame:
     frame: pl.DataFrame = getattr(answer, kind_of(answer).rows)
     return frame
-
-
-def ingest_output(report: IngestReport) -> Output:
-    """Rows: one a file. Object: the documented JSON of `tracekit ingest`."""
-    files = [file.as_dict() for file in report.files]
-    rows = pl.DataFrame([{name: value for name, value in file.items() if name != "rejects"} for file in files])
-    return Output(rows, report.as_dict(), ingest_text(report))
 
 
 @text_for(TailAnswer)
@@ -197,27 +188,3 @@ def quality_text(answer: QualityAnswer) -> str:
     if not len(found):
         return head
     return f"{head}\n\n{table(found.select('check', 'severity', 'count', 'total', 'message'))}"
-
-
-def ingest_text(report: IngestReport) -> str:
-    """A line a file, the reasons under it, and the totals."""
-    lines = []
-    for file in report.files:
-        counts = file.counts
-        lines.append(
-            f"{plain(file.path)}: {counts.spans:,} spans, {counts.metric_points:,} metric points, "
-            f"{counts.logs:,} logs, {counts.duplicates:,} duplicates, {counts.rejected:,} rejected"
-            + (f" ({file.format})" if file.format else "")
-        )
-        lines += [f"  {'skipped' if file.is_skipped else 'error'}: {plain(file.error)}"] if file.error else []
-        lines += [
-            f"  {reject.kind}: {reject.record_count:,} × {reject.reason}"
-            + (f" from byte {reject.first_offset}" if reject.first_offset is not None else "")
-            + (f": {plain(reject.example)}" if reject.example else "")
-            for reject in counts.rejects
-        ]
-    lines.append(
-        f"Total: {report.spans:,} spans, {report.metric_points:,} metric points, {report.logs:,} logs, "
-        f"{report.duplicates:,} duplicates, {report.rejected:,} rejected"
-    )
-    return "\n".join(lines)

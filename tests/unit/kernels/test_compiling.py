@@ -91,3 +91,15 @@ def test_that_something_is_compiled_is_told_once_and_only_then(folder: Path) -> 
     (folder / "call.py").write_text(told + CALL)
     assert call(folder) == "compiling\n2 0"
     assert call(folder) == "2 1"
+
+
+def test_what_is_compiled_into_its_callers_is_not_kept_apart_and_can_be_called(folder: Path) -> None:
+    """It is kept within its callers, which notice its changes; alone it is compiled when it is called alone."""
+    inner = INNER.replace("import kernel", "import inlined").replace("@kernel", "@inlined")
+    (folder / "inner.py").write_text(inner.format(added=1))
+    assert [call(folder), call(folder)] == ["2 0", "2 1"]
+    assert not list(folder.glob("__pycache__/inner.inner*.nbi"))
+    (folder / "inner.py").write_text(inner.format(added=5))
+    assert call(folder) == "6 0"
+    (folder / "call.py").write_text("from inner import inner\nprint(inner(1))\n" + CALL)
+    assert call(folder) == "6\n6 1"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracekit.kernels import index, inlined
+from tracekit.kernels import index, outlined
 from tracekit.otlp.wire.fields import CODE, NAMES, PLAN, RECORDS, Plan
 
 _LISTS = {"KeyValue", "AnyValue"}
@@ -109,7 +109,7 @@ def pivot(events: np.ndarray, entry_count: int, row_counts: np.ndarray) -> Rows:
     return rows
 
 
-@inlined
+@outlined
 def _fill(
     plan: Plan,
     events: np.ndarray,
