@@ -266,9 +266,9 @@ def _growth(comparison: Comparison) -> dict[str, pl.DataFrame]:
 def _surest_first(stages: pl.DataFrame, whose: pl.DataFrame, growth: pl.DataFrame, excess_ns: int) -> pl.DataFrame:
     """Stages that are slower beyond chance before those that could be chance, unless a small part of `excess_ns`.
 
-    Slower for all, for some and clearly theirs (`whose`), or call by call (`growth`); what has surely grown call by
-    call before what has not, as queues do by chance. Where the whole could be chance (0), all of them come first, as in
-    the sentence, and the one with the most that is sure before larger ones.
+    Slower for all, for some and clearly theirs (`whose`), or call by call (`growth`); the one that has surely grown
+    most call by call comes before those that swing, as queues do. Where the whole could be chance (0), all of them come
+    first, as in the sentence, by the most that is sure.
     """
     known = stages.join(growth.select("stage", "sure_ns"), on="stage", how="left", maintain_order="left")
     is_slower = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
@@ -276,7 +276,7 @@ def _surest_first(stages: pl.DataFrame, whose: pl.DataFrame, growth: pl.DataFram
     is_sure = is_slower | pl.col("stage").is_in(whose["stage"].to_list()) | (grown_ns > 0)
     comes_first = is_sure & (pl.col("excess_ns") >= SURE_PART * max(excess_ns, 0))
     sure_ns = pl.max_horizontal(pl.when(is_slower).then(pl.col("low_ns")), grown_ns)
-    within = (grown_ns > 0).cast(pl.Int64) if excess_ns else sure_ns
+    within = grown_ns if excess_ns else sure_ns
     order = [comes_first, pl.when(comes_first).then(within), pl.col("excess_ns"), pl.col("stage")]
     return known.sort(order, descending=[True, True, True, False], nulls_last=True).drop("sure_ns")
 

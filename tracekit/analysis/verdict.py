@@ -14,6 +14,9 @@ MIX_SHARE = 0.25
 
 MAJORITY = 0.5
 
+LED_SHARE = 0.25
+"""Stages that are certain and less than this of what the whole changed by are told before it."""
+
 NOTABLE_SHARE = 0.05
 """A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
 
@@ -80,7 +83,7 @@ def is_load(answer: TailAnswer) -> bool:
     """
     if not answer.load["is_higher"].any():
         return False
-    grown = told_stages(answer) if answer.significant is False else answer.stages
+    grown = _longer(answer)
     excess_ns = int(grown["excess_ns"].sum())
     return excess_ns > 0 and int(grown.filter(is_shared())["excess_ns"].sum()) > MAJORITY * excess_ns
 
@@ -99,9 +102,24 @@ def load_bounds_ns(answer: TailAnswer) -> tuple[int, int]:
     Load makes requests wait for each other and nothing else, so it explains no more than the time of shared stages. Of
     the other stages those count as slowness that are longer beyond chance, each by the low end of its interval.
     """
-    shared_ns = int(answer.stages.filter(is_shared())["excess_ns"].sum())
+    shared_ns = int(_longer(answer).filter(is_shared())["excess_ns"].sum())
     sure = certain_stages(answer).filter(~is_shared())
-    return min(max(shared_ns, 0), max(answer.excess_ns, 0)), int(sure["low_ns"].clip(0).sum())
+    return min(max(shared_ns, 0), longer_ns(answer)), int(sure["low_ns"].clip(0).sum())
+
+
+def is_led_by_stages(answer: TailAnswer) -> bool:
+    """Whether stages are slower beyond chance that the whole does not show: it could be chance, or even be shorter."""
+    told_ns = int(told_stages(answer)["excess_ns"].sum())
+    return answer.significant is False and told_ns > 0 and told_ns < LED_SHARE * abs(answer.excess_ns)
+
+
+def longer_ns(answer: TailAnswer) -> int:
+    """What is longer: the whole, or where that could be chance the stages that are longer beyond it."""
+    return max(int(_longer(answer)["excess_ns"].sum()), 0)
+
+
+def _longer(answer: TailAnswer) -> pl.DataFrame:
+    return told_stages(answer) if answer.significant is False else answer.stages
 
 
 def is_shared() -> pl.Expr:

@@ -14,6 +14,7 @@ from tracekit.analysis import (
     TailAnswer,
     clear_differences,
     clear_whose,
+    is_led_by_stages,
     is_load,
     is_mix,
     lacks_counterparts,
@@ -157,13 +158,21 @@ def _nothing_sentence(answer: TailAnswer) -> str:
 def _finding(answer: TailAnswer) -> str:
     """What was compared and what came out: the stages, and whose requests, in one sentence."""
     verdict = answer.verdict
-    if verdict == "stage_slower" and len(told_stages(answer)):
+    if (verdict == "stage_slower" or _is_load_of_stages(answer)) and len(told_stages(answer)):
         return _slower_sentence(answer)
     statement = _statement(answer)
-    if verdict in ("no_excess", "stage_slower") or (is_mix(answer) and answer.is_other_mix):
+    if (
+        verdict in ("no_excess", "stage_slower")
+        or _is_load_of_stages(answer)
+        or (is_mix(answer) and answer.is_other_mix)
+    ):
         return f"{statement}."
     named = "" if verdict == "improved" else _large_text(answer)
     return f"{statement}{_where(answer)}{named}."
+
+
+def _is_load_of_stages(answer: TailAnswer) -> bool:
+    return answer.verdict == "load_or_slowness" and (answer.excess_ns <= 0 or is_led_by_stages(answer))
 
 
 def _statement(answer: TailAnswer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracekit.analysis import TailAnswer, certain_stages, grown_stages
+from tracekit.schema import UNATTRIBUTED
 from tracekit.wording.numbers import chance_text, counted, duration_text
 
 _NAMED = 3
@@ -16,15 +17,16 @@ def growth_sentence(answer: TailAnswer) -> str:
 
     Where the whole is slower and stages are certain by what they take of it, those are told.
     """
-    tells = ("stage_slower", "load_or_slowness") if len(certain_stages(answer)) else (*_OF_WHOLE, "stage_slower")
+    tells = ("stage_slower",) if len(certain_stages(answer)) else (*_OF_WHOLE, "stage_slower")
     if answer.verdict not in tells:
         return ""
     return " ".join(_grown_text(row, answer) for row in grown_stages(answer).head(_NAMED).iter_rows(named=True))
 
 
 def _grown_text(row: dict[str, Any], answer: TailAnswer) -> str:
+    what = "What no span explains" if row["stage"] == UNATTRIBUTED else f"A call of {row['stage']}"
     return (
-        f"A call of {row['stage']} takes {row['factor']:.2g} times as long, at least {row['factor_low']:.2g} times: of "
+        f"{what} takes {row['factor']:.2g} times as long, at least {row['factor_low']:.2g} times: of "
         f"one {answer.unit} to the next and of one time to the next it differs less than that in all but "
         f"{chance_text(row['adjusted_p'])} of cases. That is {duration_text(row['excess_ns'])} of the mean "
         f"{answer.unit}."
