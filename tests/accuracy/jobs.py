@@ -33,6 +33,7 @@ from tests.accuracy.ledgers import scored as scored_ledger
 from tests.accuracy.outcomes import LOSSES, OUTCOME_SCENARIOS, scored_comparison, scored_outcomes
 from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
 from tests.accuracy.scores import QUESTIONS, said, scored
+from tests.accuracy.serving_whatif import PAIRS, Pair, outcomes
 from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
 from tracekit.store import Database
 from tracekit.wording import culprit_text
@@ -86,6 +87,7 @@ def jobs(seeds: tuple[int, ...]) -> list[Job]:
         ),
         *(Job("ledgers", partial(ledgered, name, seed=seed)) for seed in seeds for name in LEDGERS),
         Job("ledgers", partial(ledgered, DAMAGED_LEDGER, seed=seeds[0], defects=tuple(JOB_DEFECTS)[1:])),
+        *(Job("serving_whatif", partial(replayed, pair, seed=seed)) for seed in seeds for pair in PAIRS),
         *(Job("stragglers", partial(straggling, one, seed=seed)) for one in TRAINING for seed in seeds),
     ]
 
@@ -94,6 +96,20 @@ def ledgered(name: str, *, seed: int, defects: Iterable[str] = ("clean",)) -> Ro
     """The ledger and the first causes of a generated job, under defects one at a time."""
     one = lived(name, seed=seed)
     return [{"label": name, **scored_ledger(one, defect=defect)} for defect in defects]
+
+
+def replayed(pair: Pair, *, seed: int) -> Rows:
+    """What a change of serving would give, against the run in which it is so; a row a metric and quantile."""
+    return [
+        {
+            "label": pair.name,
+            "metric": one.metric,
+            "quantile": one.quantile,
+            "error": abs(one.error),
+            "is_held": one.is_held,
+        }
+        for one in outcomes(pair, seed=seed)
+    ]
 
 
 def _more(seeds: tuple[int, ...]) -> tuple[int, ...]:
