@@ -113,6 +113,8 @@ edges AS (
 only_callees AS (
     SELECT caller, any_value(callee) AS callee
     FROM edges
+    -- What a service calls of itself tells nothing of whom it calls else.
+    WHERE caller != callee
     GROUP BY caller
     HAVING count(DISTINCT callee) = 1
 ),

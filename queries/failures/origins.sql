@@ -1,5 +1,6 @@
 -- Where the failure of each request began: of the spans that ended badly and have none such below them, the one that
--- failed first; the request's own span where none ended badly. What a time-out cut off did not fail by itself.
+-- failed first. Where only spans did that a handler above says to have dealt with, although the request failed, the last
+-- of those; the request's own span where none ended badly. What a time-out cut off did not fail by itself.
 --
 -- Reads failure_spans and failure_reached, made by `reached.sql`.
 -- Columns:
@@ -19,15 +20,31 @@ passing AS (
     FROM errors
     WHERE above_error_id IS NOT NULL
 ),
+swallowed AS (
+    SELECT failure_spans.*
+    FROM failure_spans
+    ANTI JOIN failure_reached USING (unit_id, span_id)
+    WHERE failure_spans.is_error
+),
 candidates AS (
-    SELECT unit_id, span_id, hop_count, above_error_id, failed_ns, depth, TRUE AS is_error
+    SELECT unit_id, span_id, hop_count, above_error_id, failed_ns, depth, 2 AS certainty
     FROM errors
     ANTI JOIN passing USING (unit_id, span_id)
     UNION ALL BY NAME
-    SELECT unit_id, span_id, 0 AS hop_count, NULL AS above_error_id, failed_ns, 0 AS depth, FALSE AS is_error
+    SELECT unit_id, span_id, 0 AS hop_count, NULL AS above_error_id, -failed_ns AS failed_ns, 0 AS depth, 1 AS certainty
+    FROM swallowed
+    -- What failed inside it as it ended is what it failed by.
+    ANTI JOIN swallowed AS inside
+        ON inside.unit_id = swallowed.unit_id
+        AND inside.start_ns >= swallowed.start_ns
+        AND inside.end_ns - inside.start_ns < swallowed.end_ns - swallowed.start_ns
+        AND inside.end_ns
+        BETWEEN swallowed.end_ns - 1000000 - (swallowed.end_ns - swallowed.start_ns) // 50 AND swallowed.end_ns
+    UNION ALL BY NAME
+    SELECT unit_id, span_id, 0 AS hop_count, NULL AS above_error_id, failed_ns, 0 AS depth, 0 AS certainty
     FROM failure_spans
     WHERE is_root
 )
 SELECT unit_id, span_id, hop_count, above_error_id
 FROM candidates
-QUALIFY row_number() OVER (PARTITION BY unit_id ORDER BY is_error DESC, failed_ns, depth DESC, span_id) = 1
+QUALIFY row_number() OVER (PARTITION BY unit_id ORDER BY certainty DESC, failed_ns, depth DESC, span_id) = 1

@@ -3,7 +3,8 @@
 --
 -- An attempt is repeated where a later span of the same name, kind and target under the same parent begins after it.
 -- A handler stopped an error where the span above says that it ended well, or tells of no error and went on with
--- other work afterwards.
+-- other work afterwards; but not where a span further up ended badly without any other work after the error: then the
+-- span above only says that it is done.
 --
 -- Reads failure_spans, made by `spans.sql`.
 -- Columns:
@@ -32,8 +33,8 @@ last_work AS (
     WHERE parent_span_id IS NOT NULL
     GROUP BY ALL
 ),
-stopped AS (
-    SELECT error.unit_id, error.span_id
+handled AS (
+    SELECT error.unit_id, error.span_id, error.end_ns, handler.parent_span_id AS above_id
     FROM failure_spans AS error
     INNER JOIN failure_spans AS handler
         ON handler.unit_id = error.unit_id AND handler.span_id = error.parent_span_id
@@ -43,6 +44,30 @@ stopped AS (
         AND NOT handler.is_cancelled
         AND NOT handler.is_root
         AND (handler.says_ok OR last_work.last_start_ns >= error.end_ns)
+),
+-- Spans above the handler, with the last work that began below each of them.
+further_up AS (
+    SELECT handled.unit_id, handled.span_id, handled.end_ns, handled.above_id, 0 AS hop_count
+    FROM handled
+    UNION
+    SELECT further_up.unit_id, further_up.span_id, further_up.end_ns, above.parent_span_id AS above_id, hop_count + 1
+    FROM further_up
+    INNER JOIN failure_spans AS above
+        ON above.unit_id = further_up.unit_id AND above.span_id = further_up.above_id
+    WHERE further_up.hop_count < 1000
+),
+passed_on AS (
+    SELECT DISTINCT further_up.unit_id, further_up.span_id
+    FROM further_up
+    INNER JOIN failure_spans AS above
+        ON above.unit_id = further_up.unit_id AND above.span_id = further_up.above_id
+    INNER JOIN last_work ON last_work.unit_id = above.unit_id AND last_work.span_id = above.span_id
+    WHERE above.is_error AND NOT above.is_specific AND last_work.last_start_ns < further_up.end_ns
+),
+stopped AS (
+    SELECT unit_id, span_id
+    FROM handled
+    ANTI JOIN passed_on USING (unit_id, span_id)
 ),
 passable AS MATERIALIZED (
     SELECT *

@@ -97,7 +97,16 @@ said AS MATERIALIZED (
             spans.attributes['gen_ai.provider.name']::VARCHAR,
             spans.attributes['gen_ai.system']::VARCHAR,
             spans.attributes['server.address']::VARCHAR,
-            spans.attributes['net.peer.name']::VARCHAR
+            spans.attributes['net.peer.name']::VARCHAR,
+            -- Of an address, the host and its port; a name and password in front of them are nobody's business.
+            nullif(
+                regexp_extract(
+                    coalesce(spans.attributes['url.full']::VARCHAR, spans.attributes['http.url']::VARCHAR),
+                    '^[a-zA-Z][a-zA-Z0-9+.-]*://([^/?#@]*@)?([^/?#]+)',
+                    2
+                ),
+                ''
+            )
         ) AS callee
     FROM own AS spans
     LEFT JOIN raised ON raised.trace_id = spans.trace_id AND raised.span_id = spans.span_id

@@ -33,6 +33,7 @@
 --   model: name of the model.
 --   outcome: what the call itself says, by its status and by why it finished; unknown for a stream
 --     that tells of no end and counts no tokens: it was cut, or left; NULL where it says nothing.
+--     OpenInference shows by the first token that a call streams, and ends only whole streams well.
 WITH
 flagged AS (
     SELECT
@@ -228,6 +229,9 @@ told AS (
             TRY_CAST(batch_spans.attributes['llm.is_streaming'] AS BOOLEAN),
             FALSE
         ) AS is_streaming,
+        coalesce(
+            batch_spans.attributes['openinference.span.kind']::VARCHAR = 'LLM' AND batch_spans.status_code = 0, FALSE
+        ) AS is_left_open,
         TRY_CAST(
             coalesce(
                 batch_spans.attributes['gen_ai.usage.input_tokens'],
@@ -288,7 +292,7 @@ facts AS (
             WHEN said_outcome != 'ok' THEN said_outcome
             WHEN regexp_matches(finish_reasons, 'error') THEN 'failed'
             WHEN finish_reasons IS NOT NULL OR output_tokens > 0 THEN 'ok'
-            WHEN is_call AND is_streaming THEN 'unknown'
+            WHEN is_call AND (is_streaming OR is_left_open AND first_token_ns IS NOT NULL) THEN 'unknown'
             ELSE said_outcome
         END AS outcome
     FROM timed

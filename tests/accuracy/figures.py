@@ -113,6 +113,7 @@ def targets(tables: dict[str, Rows]) -> list[Target]:
         _at_least("straggler culprits exact", _number(exact), 0.95),
         *_outcome_targets(tables),
         *_second_world_targets(tables),
+        *_what_if_targets(tables),
     ]
 
 
@@ -151,6 +152,16 @@ def _outcome_targets(tables: dict[str, Rows]) -> list[Target]:
         _at_most("misses by stage, largest error", _number(outcomes["stage_error"].max()), 0.02),
         _at_most("compare, false alarms", _mean_of(healthy, "is_alarm"), 0.05),
         _at_least("compare, a stage 10 % slower found", _mean_of(slower, "is_found"), 0.95),
+    ]
+
+
+def _what_if_targets(tables: dict[str, Rows]) -> list[Target]:
+    """Replayed tails of requests under a change of serving."""
+    rows = frame(tables["serving_whatif"])
+    tails = rows.filter(pl.col("quantile") == 0.99)
+    return [
+        _at_most("what-if of serving, error of p99, median", _number(tails["error"].median()), 0.05),
+        _at_least("what-if of serving, bounds that hold", _mean_of(rows, "is_held"), 0.95),
     ]
 
 

@@ -37,6 +37,7 @@ from tests.accuracy.second_world_intervals import runs as interval_runs
 from tests.accuracy.second_world_intervals import scored as scored_intervals
 from tests.accuracy.second_world_scores import CALM, settings
 from tests.accuracy.second_world_scores import scored as scored_second
+from tests.accuracy.serving_whatif import PAIRS, Pair, outcomes
 from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
 from tracekit.store import Database
 from tracekit.wording import culprit_text
@@ -96,6 +97,7 @@ def jobs(seeds: tuple[int, ...]) -> list[Job]:
         ),
         *(Job("ledgers", partial(ledgered, name, seed=seed)) for seed in seeds for name in LEDGERS),
         Job("ledgers", partial(ledgered, DAMAGED_LEDGER, seed=seeds[0], defects=tuple(JOB_DEFECTS)[1:])),
+        *(Job("serving_whatif", partial(replayed, pair, seed=seed)) for seed in seeds for pair in PAIRS),
         *(Job("stragglers", partial(straggling, one, seed=seed)) for one in TRAINING for seed in seeds),
         *(Job("second_world", partial(second_world, name, first=seeds[0])) for name in SECOND_FAMILIES),
         *(
@@ -125,6 +127,20 @@ def ledgered(name: str, *, seed: int, defects: Iterable[str] = ("clean",)) -> Ro
     """The ledger and the first causes of a generated job, under defects one at a time."""
     one = lived(name, seed=seed)
     return [{"label": name, **scored_ledger(one, defect=defect)} for defect in defects]
+
+
+def replayed(pair: Pair, *, seed: int) -> Rows:
+    """What a change of serving would give, against the run in which it is so; a row a metric and quantile."""
+    return [
+        {
+            "label": pair.name,
+            "metric": one.metric,
+            "quantile": one.quantile,
+            "error": abs(one.error),
+            "is_held": one.is_held,
+        }
+        for one in outcomes(pair, seed=seed)
+    ]
 
 
 def _more(seeds: tuple[int, ...]) -> tuple[int, ...]:

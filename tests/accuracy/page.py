@@ -229,6 +229,24 @@ def _ledgers(tables: dict[str, Rows]) -> str:
     return table(found, names)
 
 
+def _what_ifs(tables: dict[str, Rows]) -> str:
+    found = (
+        figures.frame(tables["serving_whatif"])
+        .group_by("label", maintain_order=True)
+        .agg(
+            pl.col("error").filter(metric="ttft", quantile=0.99).median().alias("ttft"),
+            pl.col("error").filter(metric="tpot", quantile=0.99).median().alias("tpot"),
+            pl.col("error").filter(metric="e2e", quantile=0.99).median().alias("e2e"),
+            pl.col("is_held").mean(),
+        )
+    )
+    names: dict[str, tuple[str, Cell]] = {
+        "label": ("pair", text), "ttft": ("p99 of TTFT", percent), "tpot": ("p99 of TPOT", percent),
+        "e2e": ("p99 of e2e", percent), "is_held": ("bounds that hold", share),
+    }  # fmt: skip
+    return table(found, names)
+
+
 def _quality(tables: dict[str, Rows]) -> str:
     rows = [
         {"defect": row["defect"], "verdict": row["verdict"], "checks": ", ".join(map(code, row["checks"]))}
@@ -281,6 +299,6 @@ def _outside(_: dict[str, Rows]) -> str:
 SECTIONS: dict[str, Callable[[dict[str, Rows]], str]] = {
     "targets": _targets, "faults": _faults, "delays": _delays, "defects": _defects, "misses": _misses,
     "dialects": _dialects, "alarms": _alarms, "coverage": _coverage, "refusals": _refusals,
-    "stragglers": _stragglers, "ledgers": _ledgers, "quality": _quality,
+    "stragglers": _stragglers, "ledgers": _ledgers, "what_ifs": _what_ifs, "quality": _quality,
     "second_world": _second_world, "second_intervals": _second_intervals, "outside": _outside,
 }  # fmt: skip

@@ -12,6 +12,8 @@ from tests.unit.analysis.requests_received import CLIENT, ERROR, MS, SERVER, S, 
 from tracekit.analysis import RequestFailures, request_failures
 from tracekit.store import Database
 
+OK = 1
+
 ENGINE: dict[str, Any] = {"service": "vllm", "kind": SERVER}
 
 
@@ -217,3 +219,22 @@ def test_the_json_has_the_documented_shape(ask: Any) -> None:
     assert {"stage", "rank", "host", "service", "span_id", "rule", "message"} <= incident["first_cause"].keys()
     assert incident["victims"] == [f"{1:032x}"]
     assert isinstance(answer.requests, pl.DataFrame)
+
+
+def test_an_error_that_every_wrapper_calls_well_is_still_the_cause(ask: Any) -> None:
+    """An agent framework ends its own spans well whatever happens: the request failed, and one error lies in it."""
+    answer = ask(
+        Seen(1, 0, 100 * MS, "workflow", status=OK),
+        Seen(2, MS, 99 * MS, "helper", parent=1, status=ERROR, message="agent run: Error code: 500"),
+        Seen(3, 2 * MS, 98 * MS, "turn", parent=2, status=OK),
+        call(4, 3 * MS, 97 * MS, parent=3, status=ERROR, message="Error code: 500"),
+    )
+    assert causes(answer, "operation", "message") == [("chat m", "Error code: 500")]
+
+
+def test_a_call_tells_by_its_address_whom_it_reached(ask: Any) -> None:
+    """Without a name of the service; what somebody put in front of the host stays out."""
+    attributes = {"http.method": "POST", "http.url": "http://user:secret@model-7:8000/v1/chat", "http.status_code": 500}
+    answer = ask(root(10 * MS, 500), Seen(2, MS, 9 * MS, "POST", parent=1, kind=CLIENT, attributes=attributes))
+    assert causes(answer, "rule", "service") == [("unseen", "model-7:8000")]
+    assert "secret" not in answer.summary

@@ -82,19 +82,37 @@ class _Course:
 
 def step_times(times: EngineTimes, budget: int) -> StepTimes:
     """Learn the step time from requests that decoded, where a step takes at most `budget` tokens."""
-    step_ns, work_ns, explained = np.zeros(3), np.maximum(times.first_ns - times.scheduled_ns, 0).astype(float), 0.0
+    work_ns = np.maximum(times.first_ns - times.scheduled_ns, 0).astype(float)
     first_bin_ns = int(times.dispatched_ns.min()) if times.count else 0
     bins = int((times.last_ns.max() - first_bin_ns) // BIN_NS) + 1 if times.count else 1
-    speed = np.ones((len(times.engines), bins))
-    decoded = _decoded(times)
-    for _ in range(_ROUNDS):
-        stall_ns = _over_engines(times, times.scheduled_ns, times.first_ns, work_ns, times.first_ns, times.last_ns)
-        own_ns = (times.last_ns - times.first_ns) - stall_ns
-        slow = _speed_of(times, speed, first_bin_ns)
-        step_ns, explained = _fitted(decoded, own_ns / slow, times)
-        speed = _speeds(times, decoded @ step_ns, own_ns, first_bin_ns, speed.shape)
+    shape = (len(times.engines), bins)
+    speed, step_ns, explained, decoded = np.ones(shape), np.zeros(3), 0.0, _decoded(times)
+    for number in range(_ROUNDS):
+        own_ns = times.last_ns - times.first_ns - _stalls(times, work_ns)
+        if number == 0:
+            steadiest_ns = _of_the_steadiest(decoded, own_ns, times)
+            speed = _speeds(times, decoded @ steadiest_ns, own_ns, first_bin_ns, shape)
+        usual = _at_usual_speed(times, speed, first_bin_ns)
+        step_ns, explained = _fitted(decoded[usual], own_ns[usual], times.output_tokens[usual])
+        speed = _speeds(times, decoded @ step_ns, own_ns, first_bin_ns, shape)
         work_ns = _work(times, step_ns, _speed_of(times, speed, first_bin_ns), budget)
     return StepTimes(step_ns, work_ns / _speed_of(times, speed, first_bin_ns), speed, first_bin_ns, explained)
+
+
+def _stalls(times: EngineTimes, work_ns: Array) -> Array:
+    """Prefill work of others while each request decoded, ns."""
+    return _over_engines(times, times.scheduled_ns, times.first_ns, work_ns, times.first_ns, times.last_ns)
+
+
+def _at_usual_speed(times: EngineTimes, speed: Array, first_bin_ns: int) -> Array:
+    """Which requests decoded while their engine was as fast as usual; all of them where few did."""
+    slowed = np.concatenate([np.zeros((len(speed), 1)), np.cumsum(speed != 1, axis=1)], axis=1)
+    first, last = (
+        np.clip((edge_ns - first_bin_ns) // BIN_NS, 0, speed.shape[1] - 1)
+        for edge_ns in (times.first_ns, times.last_ns)
+    )
+    usual = slowed[times.engine, last + 1] == slowed[times.engine, first]
+    return usual if usual.sum() > times.count // 4 else np.ones(times.count, bool)
 
 
 def _decoded(times: EngineTimes) -> Array:
@@ -118,9 +136,18 @@ def _over_engines(
     return found
 
 
-def _fitted(decoded: Array, own_ns: Array, times: EngineTimes) -> tuple[Array, float]:
-    """Robust least squares over requests with enough steps, each weighted by its own time."""
-    usable = (times.output_tokens > MINIMUM_STEPS) & (own_ns > 0)
+def _of_the_steadiest(decoded: Array, own_ns: Array, times: EngineTimes) -> Array:
+    """The fit of the engine whose own requests it explains best: one that was slow for a while is explained worse."""
+    found = [
+        _fitted(decoded[mine], own_ns[mine], times.output_tokens[mine])
+        for mine in (times.engine == engine for engine in range(len(times.engines)))
+    ]
+    return max(found, key=lambda one: one[1])[0] if found else np.zeros(3)
+
+
+def _fitted(decoded: Array, own_ns: Array, output_tokens: Array) -> tuple[Array, float]:
+    """Robust least squares over requests with enough steps, each weighted by its own time; what it explains."""
+    usable = (output_tokens > MINIMUM_STEPS) & (own_ns > 0)
     if usable.sum() < MINIMUM_STEPS:
         return np.zeros(3), 0.0
     given, wanted = decoded[usable], own_ns[usable]
