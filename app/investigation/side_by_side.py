@@ -11,7 +11,8 @@ import tracekit as tk
 from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE
 from investigation.store import StoreFile, rows
-from investigation.timelines import drawn_trace, timeline_alone
+from investigation.timeline_view import timeline_alone
+from investigation.timelines import drawn_trace
 from tracekit.wording import counted, duration_text, exact_text
 
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")

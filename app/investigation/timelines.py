@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -11,39 +10,22 @@ import streamlit as st
 from investigation.border import dataframe
 from investigation.marks import (
     counter_marks,
-    equal_table,
     event_marks,
     link_marks,
     longest_row,
     no_points,
-    summed_range,
 )
 from investigation.pick import TRACE_PAGE, StepPick
 from investigation.question import literal
-from investigation.span_details import span_details
 from investigation.sql_link import statement_link
 from investigation.store import StoreFile, opened, operations, rows
-from investigation.timeline_component import timeline
 from investigation.timeline_payload import packed
+from investigation.timeline_view import Drawn, with_what_is_chosen
 from investigation.waterfall import step_rows, trace_rows
 from tracekit.foreign import markdown, named
-from tracekit.wording import count_text, counted, duration_text, exact_text, moment_text, share_text
+from tracekit.wording import count_text, counted, duration_text, exact_text, moment_text
 
-TABLE_ROWS = 5_000
-"""Rows of the equal table on one page of it."""
 _COUNTERS = 3
-_BESIDE = (2.3, 1)
-_PANEL_PX = 700
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A timeline as it is drawn: its rows, what they own, and the bytes that the browser gets."""
-
-    bars: pl.DataFrame
-    segments: pl.DataFrame
-    payload: bytes
-    picked: int | None = None
 
 
 def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -> None:
@@ -53,7 +35,7 @@ def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -
         st.warning(f"There is no trace {trace_id} in this store.", icon=":material/search_off:")
         return
     _trace_facts(file, trace_id)
-    _with_what_is_chosen(file, [trace_id], drawn, key=f"trace_{trace_id}")
+    with_what_is_chosen(file, [trace_id], drawn, key=f"trace_{trace_id}")
     with st.container(horizontal=True):
         _download(file, f"trace-{trace_id}", trace_id=trace_id)
         statement_link(f"FROM spans WHERE trace_id = {literal(trace_id)} ORDER BY start_ns, span_id")
@@ -102,7 +84,7 @@ def step_section(file: StoreFile, pick: StepPick) -> None:
     series = _chosen_counters(file, ranks, key=f"counters_{pick.step}")
     drawn = _drawn_step(file, pick, tuple(series))
     trace_ids = ranks["trace_id"].unique().sort().to_list()
-    _with_what_is_chosen(file, trace_ids, drawn, key=f"step_{pick.job_id}_{pick.attempt}_{pick.step}")
+    with_what_is_chosen(file, trace_ids, drawn, key=f"step_{pick.job_id}_{pick.attempt}_{pick.step}")
     _neighbours(pick)
     _download(file, f"step-{pick.step}", **where)
     _step_tables(file, where)
@@ -172,76 +154,6 @@ def _chosen_counters(file: StoreFile, ranks: pl.DataFrame, *, key: str) -> list[
     with st.popover(f"Counters ({counted(len(names), 'series', 'series')})", icon=":material/monitoring:"):
         first = moving.filter(pl.col("moves") > 1)["series"].head(_COUNTERS)
         return st.multiselect("Above the lanes", names, default=first, key=key, width=600)
-
-
-@st.fragment
-def timeline_alone(file: StoreFile, trace_id: str, drawn: Drawn, *, key: str) -> None:
-    """A timeline in a narrow place: what is chosen in it stands below."""
-    chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
-    if chosen.range_ns is not None:
-        _range_section(drawn, *chosen.range_ns)
-    if chosen.row is not None:
-        span_details(file, [trace_id], drawn.bars.row(chosen.row, named=True))
-    _table_section(drawn, key=f"table_{key}")
-
-
-@st.fragment
-def _with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *, key: str) -> None:
-    """The timeline, beside it what is chosen in it, below it the same rows as a table; runs again by itself."""
-    left, right = st.columns(_BESIDE, gap="medium")
-    with left:
-        chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
-    height = "content" if chosen.row is None else _PANEL_PX
-    with right, st.container(height=height, border=False):
-        if chosen.range_ns is not None:
-            _range_section(drawn, *chosen.range_ns)
-        if chosen.row is None:
-            st.caption("Click a row, or press Enter on it, to see what its span carries. Drag to sum a range of time.")
-        else:
-            bar = drawn.bars.row(chosen.row, named=True)
-            if chosen.row != drawn.picked and bar["span_id"] and st.query_params.get("trace") in trace_ids:
-                st.query_params["span"] = st.session_state["told_span"] = bar["span_id"]
-            span_details(file, trace_ids, bar)
-    _table_section(drawn, key=f"table_{key}")
-
-
-def _range_section(drawn: Drawn, from_ns: int, to_ns: int) -> None:
-    """Whose time it was in the range that is chosen; the rows sum to its owned time exactly."""
-    by_stage = summed_range(drawn.segments, from_ns, to_ns)
-    owned_ns = by_stage["self_ns"].sum()
-    length_ns = to_ns - from_ns
-    st.markdown(f"**{duration_text(length_ns)}** ({exact_text(length_ns)}), from {duration_text(from_ns)} on")
-    if by_stage.is_empty():
-        st.caption("Nobody owns time in this range.")
-        return
-    shown = by_stage.with_columns(pl.Series("share", [share_text(share) for share in by_stage["share"]]))
-    dataframe(
-        shown,
-        column_config={"self_ns": st.column_config.NumberColumn("time (ns)", format="localized")},
-        hide_index=True,
-        alt="The range by stage",
-    )
-    lanes = drawn.bars.filter(depth=0).height
-    over = f" over {counted(lanes, 'lane')}" if lanes > 1 else ""
-    st.caption(f"Sum{over}: {duration_text(owned_ns)} ({exact_text(owned_ns)}).")
-
-
-def _table_section(drawn: Drawn, *, key: str) -> None:
-    """The rows of the timeline as a table, for those who read rather than look."""
-    height = drawn.bars.height
-    label = f"The same {counted(height, 'row')} as a table"
-    with st.expander(label, icon=":material/table_rows:", key=key, on_change="rerun") as table:
-        if not table.open:
-            return
-        pages = -(-height // TABLE_ROWS)
-        page = 1
-        if pages > 1:
-            page = int(st.number_input(f"Page (of {pages})", 1, pages, 1, key=f"{key}_page", width=160))
-        shown = equal_table(drawn.bars, drawn.segments).slice((page - 1) * TABLE_ROWS, TABLE_ROWS)
-        dataframe(shown, hide_index=True, placeholder="–", alt="The rows of the timeline")
-        if pages > 1:
-            first = (page - 1) * TABLE_ROWS
-            st.caption(f"Rows {first + 1:,} to {first + shown.height:,} of {height:,}.")
 
 
 def _trace_facts(file: StoreFile, trace_id: str) -> None:
