@@ -71,6 +71,10 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
             opened.register("compared_units", pl.DataFrame({"unit_id": [1], "position": [0]}))
             opened.register("compared_stages", pl.DataFrame({"stage": ["x"], "stage_no": [0]}))
             opened.register("incoming_spans", opened.sql("SELECT 0 AS row, * FROM base.spans").to_arrow_table())
+            named = "SELECT 0 AS span_row, ''::BLOB AS trace_id, 2 AS kind, '{}' AS attributes"
+            linked = "SELECT 0 AS span_row, ''::BLOB AS linked_trace_id, 1 AS linked_span_id"
+            opened.register("spans_in", opened.sql(named).to_arrow_table())
+            opened.register("links_in", opened.sql(linked).to_arrow_table())
             yield opened
 
 
