@@ -80,6 +80,10 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
             opened.execute(f"CREATE TEMP TABLE links_in AS {links}")
             define_request_ids(opened)
             opened.register("incoming_spans", opened.sql("SELECT 0 AS row, * FROM base.spans").to_arrow_table())
+            named = "SELECT 0 AS span_row, ''::BLOB AS trace_id, 2 AS kind, '{}' AS attributes"
+            linked = "SELECT 0 AS span_row, ''::BLOB AS linked_trace_id, 1 AS linked_span_id"
+            opened.register("spans_in", opened.sql(named).to_arrow_table())
+            opened.register("links_in", opened.sql(linked).to_arrow_table())
             yield opened
 
 

@@ -45,8 +45,8 @@ def all_names(names: Sequence[Names]) -> Names:
 
 
 def pairs_of(relation: duckdb.DuckDBPyRelation) -> pa.Table:
-    """The columns `name` and `trace_id` of a relation as a table of names."""
-    return relation.to_arrow_table().select(_SCHEMA.names).cast(_SCHEMA)
+    """The columns `name` and `trace_id` of a relation as a table of names; rows that lack one name nothing."""
+    return relation.to_arrow_table().select(_SCHEMA.names).cast(_SCHEMA).drop_null()
 
 
 def _once(tables: Sequence[pa.Table]) -> pa.Table:
@@ -84,7 +84,7 @@ def _jobs(batch: Batch) -> pa.Table:
         return Names.none().jobs
     names = pa.array([job or "" for job in jobs]).take(pa.array(rows[chosen]))
     traces = batch.spans["trace_id"].take(pa.array(chosen)).combine_chunks()
-    return _once([pa.table([names, traces], schema=_SCHEMA)])
+    return _once([pa.table([names, traces], schema=_SCHEMA).drop_null()])
 
 
 def _job(attributes: str | None) -> str | None:

@@ -73,7 +73,7 @@ def _parts(batch: Batch, groups: pa.Table, part_count: int) -> dict[str, Parts]:
 
 def _of_streams(streams: pa.Table, part_count: int) -> Parts:
     """By the name alone: the same series has the same, in whatever order its attributes came."""
-    return np.array([zlib.crc32(name.encode()) % part_count for name in streams["name"].to_pylist()], np.int64)
+    return np.array([zlib.crc32((name or "").encode()) % part_count for name in streams["name"].to_pylist()], np.int64)
 
 
 def _numbers(column: pa.ChunkedArray) -> Parts:
