@@ -12,7 +12,16 @@ from investigation.page import answer_state, paragraph
 from investigation.store import StoreFile, failures_answer, job_headlines, stragglers_answer, tail_answer
 from tracekit.foreign import markdown, named
 from tracekit.schema import Outcome
-from tracekit.wording import METRIC_NAMES, count_text, counted, culprit_text, duration_text, share_text, steps_text
+from tracekit.wording import (
+    METRIC_NAMES,
+    count_text,
+    counted,
+    culprit_text,
+    duration_text,
+    link_sentence,
+    share_text,
+    steps_text,
+)
 
 TAIL_PAGE = "app_pages/tail.py"
 FAILURES_PAGE = "app_pages/failures.py"
@@ -62,8 +71,8 @@ def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
     answer = stragglers_answer(file)
     lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
-    if lines:
-        st.markdown("\n".join(f"- {markdown(line)}" for line in lines))
+    lines += [link_sentence(row) for row in answer.links.head(_CULPRITS).iter_rows(named=True)]
+    st.markdown("\n".join(f"- {markdown(line)}" for line in lines) if lines else paragraph(answer.summary))
     _tail_headline(_plain_tail(file, "step"), "step")
 
 

@@ -12,7 +12,8 @@ from investigation.store import StoreFile
 from tracekit.wording import counted
 
 _EVERY_S = 2.0
-_AUTOMATIC = {"by hand": None, "every 10 s": 10, "every minute": 60}
+_BY_HAND = "refresh by hand"
+_AUTOMATIC = {_BY_HAND: None, "refresh every 10 s": 10, "refresh every minute": 60}
 
 
 def live_bar(file: StoreFile) -> None:
@@ -22,9 +23,9 @@ def live_bar(file: StoreFile) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live"):
         st.badge("live", icon=":material/sensors:", color="green")
         chosen = st.selectbox(
-            "Show what is new", list(_AUTOMATIC), key="refresh", width=150, label_visibility="collapsed"
+            "Show what is new", list(_AUTOMATIC), key="refresh", width=210, label_visibility="collapsed"
         )
-        every_s = _AUTOMATIC[chosen or "by hand"]
+        every_s = _AUTOMATIC[chosen or _BY_HAND]
         st.fragment(_news, run_every=every_s or _EVERY_S)(file, is_automatic=every_s is not None)
 
 

@@ -51,7 +51,7 @@ def result(found: pl.DataFrame) -> None:
         else f"The first {MOST_ROWS:,} of {found.height:,} rows"
     )
     st.caption(f"{told}, {counted(found.width, 'column')}.")
-    dataframe(shown, hide_index=True, placeholder="–", alt="Rows of the statement")
+    dataframe(shown, has_counts=False, hide_index=True, placeholder="–", alt="Rows of the statement")
     with st.container(horizontal=True):
         st.download_button("CSV", _csv(found), "rows.csv", "text/csv", icon=":material/download:", on_click="ignore")
         st.download_button("Parquet", _parquet(found), "rows.parquet", icon=":material/download:", on_click="ignore")

@@ -109,6 +109,18 @@ def test_the_overview_names_a_pipeline_stage_that_is_slow_as_a_whole(
     assert "- Rank " not in text
 
 
+def test_the_overview_tells_a_slow_link_where_no_rank_is_slow(visit: Visit, tmp_path: Path) -> None:
+    """By its group and hosts: no rank's own work stands out, and waiting alone names nobody."""
+    folder, path = tmp_path / "run", tmp_path / "store.duckdb"
+    steps = {"run.steps": 24, "fault.first_step": 10, "fault.steps": 10}
+    generate("slow_link", seed=1, overrides=steps, out=folder)
+    with tk.open(path) as store:
+        store.ingest(folder)
+    text = said(visit("overview.py", store=path))
+    assert "- Transfer of all" in text
+    assert "on node-0 and node-1" in text
+
+
 def test_the_overview_tells_the_metric_in_which_the_store_changed(visit: Visit, tmp_path: Path) -> None:
     """Clients that read slowly do not touch the first token: it is end to end that leads to them."""
     folder, path = tmp_path / "run", tmp_path / "store.duckdb"

@@ -26,7 +26,13 @@ from tracekit.wording.quality import quality_summary
 from tracekit.wording.request_failures import request_failures_summary
 from tracekit.wording.request_goodput import goodput_notes, request_goodput_summary
 from tracekit.wording.request_whatif import request_whatif_summary
-from tracekit.wording.stragglers import culprit_text, heavy_stages_text, steps_text, stragglers_summary
+from tracekit.wording.stragglers import (
+    culprit_text,
+    heavy_stages_text,
+    link_sentence,
+    steps_text,
+    stragglers_summary,
+)
 from tracekit.wording.tail import named_causes, tail_summary
 from tracekit.wording.tail_growth import services_sentence
 from tracekit.wording.whatif import whatif_summary
@@ -51,6 +57,7 @@ __all__ = [
     "interval_text",
     "job_failures_summary",
     "job_goodput_summary",
+    "link_sentence",
     "metrics_summary",
     "moment_text",
     "named_causes",

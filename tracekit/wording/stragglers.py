@@ -116,10 +116,10 @@ def _links(answer: StragglersAnswer) -> str:
     """A sentence a slow group of collectives; empty for none."""
     rows = answer.links.head(_NAMED_CULPRITS).to_dicts()
     rest = len(answer.links) - len(rows)
-    return " ".join([*map(_link, rows), *([f"{rest} more groups are slow."] if rest > 0 else [])])
+    return " ".join([*map(link_sentence, rows), *([f"{rest} more groups are slow."] if rest > 0 else [])])
 
 
-def _link(row: dict[str, Any]) -> str:
+def link_sentence(row: dict[str, Any]) -> str:
     peers = "its peer takes" if row["peer_count"] == 1 else f"its {row['peer_count']} peers take"
     beside = peers if row["peer_count"] else "it usually takes"
     return (
