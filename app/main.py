@@ -6,6 +6,7 @@ A page is one file in `app_pages/` and one line in `PAGES`.
 from pathlib import Path
 
 import streamlit as st
+from investigation.chosen import store_choice
 from investigation.page import explained_errors
 
 PAGES = [
@@ -64,5 +65,6 @@ PAGES = [
 icon = Path(__file__).with_name("icon.svg")
 st.set_page_config(page_title="tracekit", page_icon=icon, layout="wide")
 page = st.navigation(PAGES, position="top")
+store_choice()
 with explained_errors():
     page.run()

@@ -26,11 +26,16 @@ LONG = (*MEASURED, "e2e", "accuracy")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where several processes share the tests, those of one file stay in one, and all that measure do."""
     for item in items:
-        group = "measured" if _folder(item) in MEASURED else str(item.path.relative_to(ROOT))
+        group = "measured" if _folder(item) in MEASURED else _together(item)
         item.add_marker(pytest.mark.xdist_group(group))
     if hasattr(config, "workerinput"):
         tests_of = Counter(item.path for item in items)
         items.sort(key=lambda item: (_turn(item), -tests_of[item.path], item.path))
+
+
+def _together(item: pytest.Item) -> str:
+    """Tests in a browser share its servers, all others those of their file."""
+    return "browser" if item.path.stem.endswith("_browser") else str(item.path.relative_to(ROOT))
 
 
 def _folder(item: pytest.Item) -> str:

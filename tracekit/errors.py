@@ -8,7 +8,8 @@
     ├── StoreError             the trace store cannot be used
     │   ├── StoreLockedError   another process holds the file
     │   ├── StoreVersionError  the file was written by a newer tracekit
-    │   └── StoreFullError     the disk is full
+    │   ├── StoreFullError     the disk is full
+    │   └── StoreMemoryError   its memory is used up just now
     └── InsufficientDataError  the data cannot bear the answer that was asked for
 
 Every message says what happened, where, and what to do about it; what programs want to know of it are attributes, None
@@ -103,6 +104,10 @@ class StoreVersionError(StoreError):
 
 class StoreFullError(StoreError):
     """The disk that holds the trace store is full."""
+
+
+class StoreMemoryError(StoreError):
+    """What DuckDB may hold in memory is used up just now; nothing is wrong with the trace store."""
 
 
 class InsufficientDataError(TracekitError):

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
@@ -30,11 +31,12 @@ FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 @exchanged("output")
 @dataclass(frozen=True)
 class Output:
-    """An answer ready to be written: rows for machines, an object for JSON, a text for people."""
+    """An answer ready to be written: rows for machines, an object for JSON, a text for people, the body of a page."""
 
     rows: pl.DataFrame
     json: Any = None
     text: str | None = None
+    html: str | None = None
 
 
 def write(output: Output | pl.DataFrame, *, output_format: str, path: Path | None = None) -> None:
@@ -50,8 +52,27 @@ def write(output: Output | pl.DataFrame, *, output_format: str, path: Path | Non
         _write_text(_text(replace(output, rows=within_calendar(output.rows)), output_format), path)
 
 
+_KEPT: ContextVar[list[pl.DataFrame] | None] = ContextVar("kept tables", default=None)
+TABLE_MARK = "\x00"
+"""Stands before and after the number of a table that was kept; foreign text never has it (`tracekit.foreign`)."""
+
+
+@contextmanager
+def tables_kept() -> Iterator[list[pl.DataFrame]]:
+    """Inside the block a text has the numbers of its tables between marks; the list gets the tables."""
+    kept: list[pl.DataFrame] = []
+    token = _KEPT.set(kept)
+    try:
+        yield kept
+    finally:
+        _KEPT.reset(token)
+
+
 def table(frame: pl.DataFrame, *, markdown: bool = False) -> str:
     """A frame as text, all rows and columns, with full cell contents; foreign text in it is text."""
+    if (kept := _KEPT.get()) is not None:
+        kept.append(frame)
+        return f"{TABLE_MARK}{len(kept) - 1}{TABLE_MARK}"
     frame = _markdown_cells(frame) if markdown else plain_frame(frame)
     with pl.Config(
         tbl_formatting="MARKDOWN" if markdown else "UTF8_BORDERS_ONLY",

@@ -2,6 +2,7 @@
 
 import streamlit as st
 from investigation.address import Address
+from investigation.live import live_bar
 from investigation.metric_series import catalogue, chosen_metric, course
 from investigation.page import page_header, quality_badge, stop_if_empty
 from investigation.store import metrics_answer, store_file
@@ -15,6 +16,7 @@ if listed.catalogue.is_empty():
     stop_if_empty(file)
     st.info("This store has no metrics. `tracekit serve` takes them over OTLP, `tracekit ingest` from files.")
     st.stop()
+live_bar(file)
 question = chosen_metric(listed.catalogue, Address("metrics", ("metric", "by")))
 if question is not None:
     course(metrics_answer(file, question.metric, by=question.by, every_s=question.every_s))

@@ -8,7 +8,8 @@ from investigation.store import quality_answer, rows, store_file
 from investigation.tables import ingest_table, quality_table, service_table
 
 from tracekit.foreign import markdown
-from tracekit.wording import count_text, duration_text, moment_text
+from tracekit.schema import Outcome
+from tracekit.wording import count_text, moment_text, period_text
 
 file = store_file()
 contents = rows(file, "explore/store_contents").row(0, named=True)
@@ -33,14 +34,17 @@ with st.container(horizontal=True):
             st.metric(label, count_text(count), border=True)
 st.caption(
     f"{moment_text(contents['first_ns'])} to {moment_text(contents['last_ns'])}: "
-    f"{duration_text(contents['last_ns'] - contents['first_ns'])} of data"
+    f"{period_text(contents['last_ns'] - contents['first_ns'])} of data"
 )
 
 st.subheader("Headlines", anchor=False)
 job_card(file)
 cards = [card for kind, card in (("request", request_card), ("step", step_card)) if units.get(kind)]
 if cards:
-    for column, card in zip(st.columns(len(cards) + 1), [*cards, outcomes_card], strict=True):
+    # Requests that failed are told before those that were slow.
+    has_failed = not outcomes.filter(kind="request", outcome=Outcome.FAILED).is_empty()
+    ordered = [outcomes_card, *cards] if has_failed else [*cards, outcomes_card]
+    for column, card in zip(st.columns(len(ordered)), ordered, strict=True):
         with column.container(border=True, height="stretch"):
             card(file, outcomes)
 elif not has_jobs(file):

@@ -1,21 +1,24 @@
-"""One trace as a waterfall, or all ranks of one training step on one time axis."""
+"""One trace, two side by side, or all ranks of one training step as timelines; and the search that finds them."""
 
-import streamlit as st
 from investigation.page import page_header, stop_if_empty
-from investigation.pick import StepPick, pick, slowest_table
-from investigation.search import request_search
+from investigation.pick import StepPick, pick, trace_page_address
+from investigation.search import search_section
+from investigation.side_by_side import compared_with, two_traces
 from investigation.store import store_file
 from investigation.timelines import step_section, trace_section
 
 file = store_file()
 page_header("Trace", purpose="The spans themselves, and the time that each one owns.")
 stop_if_empty(file)
-picked = pick(file)
+address = trace_page_address()
+picked = pick(file, address)
 if isinstance(picked, StepPick):
     step_section(file, picked)
 elif picked is not None:
-    trace_section(file, picked)
+    other = compared_with(file, picked)
+    if other is None:
+        trace_section(file, picked)
+    else:
+        two_traces(file, picked, other)
 else:
-    request_search(file)
-    st.subheader("The slowest steps", anchor=False)
-    slowest_table(file, "step")
+    search_section(file, address)

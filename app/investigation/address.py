@@ -8,10 +8,11 @@ from datetime import datetime
 
 import streamlit as st
 
+from investigation.chosen import STORE_PARAMETER
 from tracekit.foreign import markdown_code
 
-# What Streamlit itself reads.
-_STREAMLITS = {"embed", "embed_options"}
+# What Streamlit itself reads, and what every page has.
+_EVERYWHERE = {"embed", "embed_options", STORE_PARAMETER}
 
 
 class Address:
@@ -24,7 +25,7 @@ class Address:
     def __init__(self, page: str, known: Collection[str]) -> None:
         self.asked = {key: str(value) for key, value in st.query_params.to_dict().items() if value}
         self._refused: dict[str, str] = st.session_state.setdefault(f"refused_{page}", {})
-        for key in self.asked.keys() - set(known) - _STREAMLITS:
+        for key in self.asked.keys() - set(known) - _EVERYWHERE:
             self._refuse(key, "this page has no such choice")
 
     def choice(self, key: str, options: Collection[str], *, missing: str) -> None:

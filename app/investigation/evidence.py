@@ -8,10 +8,10 @@ import polars as pl
 import streamlit as st
 
 from investigation.border import dataframe
-from investigation.pick import TRACE_PAGE, StepPick, address
-from investigation.split import culprit
+from investigation.pick import TRACE_PAGE, StepPick, unit_address
 from investigation.store import StoreFile
 from investigation.timelines import step_section, trace_section
+from tracekit.charts import culprit
 from tracekit.foreign import markdown, markdown_code
 from tracekit.wording import METRIC_NAMES, duration_text
 
@@ -42,7 +42,7 @@ def proof_section(file: StoreFile, answer: Any) -> None:
         return
     st.caption(f"The slow ones with the most time in {markdown(stage)}. Choose one to see it below.")
     chosen = _exemplar_table(exemplars, metric=answer.metric, stage=stage)
-    st.page_link(TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=address(chosen))
+    st.page_link(TRACE_PAGE, label="On its own page", icon=":material/open_in_full:", query_params=unit_address(chosen))
     if answer.unit == "step":
         step_section(file, StepPick(chosen["job_id"], chosen["attempt"], chosen["step"]))
     else:

@@ -12,7 +12,6 @@ from investigation.question import condition_input
 from investigation.store import StoreFile, goodput_answer, request_goodput_answer
 from tracekit import charts
 from tracekit.foreign import markdown
-from tracekit.schema import BUCKETS
 from tracekit.wording import duration_text, hours_text, share_text
 
 DEFAULT_SLO = "ttft=2s,tpot=100ms,e2e=30s"
@@ -39,15 +38,7 @@ def request_goodput(file: StoreFile) -> None:
 
 def _buckets(answer: Any) -> None:
     st.markdown("**How each request counts**")
-    counts = {"good": answer.good} | {name: answer.buckets[name] for name in BUCKETS}
-    parts = pl.DataFrame({"part": list(counts), "amount": list(map(float, counts.values()))})
-    labels = [f"{count:,}  ·  {share_text(count / max(answer.attempted, 1))}" for count in counts.values()]
-    st.altair_chart(
-        charts.parts_of_whole(
-            parts.with_columns(pl.Series("label", labels)), title="requests", colours=charts.BUCKET_COLOURS
-        ),
-        alt="Requests by how they count: good, or why not",
-    )
+    st.altair_chart(answer.chart(), alt="Requests by how they count: good, or why not")
 
 
 def _lost_by_stage(answer: Any) -> None:
@@ -88,7 +79,10 @@ def job_ledger(file: StoreFile) -> None:
     st.markdown(markdown(answer.training.summary))
     for row in answer.training.jobs.iter_rows(named=True):
         _ratios(row)
-    _leaves(answer.training.leaves)
+    st.altair_chart(
+        answer.training.chart(),
+        alt="Accelerator time by leaf of the ledger; the leaves sum to all that was requested",
+    )
     _tables(answer.training)
 
 
@@ -111,17 +105,6 @@ def _ratios(row: dict[str, Any]) -> None:
         for label, (name, told) in shown.items():
             if row[name] is not None:
                 st.metric(label, share_text(row[name]), help=told, border=True)
-
-
-def _leaves(leaves: pl.DataFrame) -> None:
-    labels = [
-        f"{duration_text(int(ns))}  ·  {share_text(share)}" for ns, share in leaves.select("ns", "share").iter_rows()
-    ]
-    parts = leaves.select(part="leaf", amount=pl.col("ns").cast(pl.Float64) / 1e9)
-    st.altair_chart(
-        charts.parts_of_whole(parts.with_columns(pl.Series("label", labels)), title="accelerator-seconds"),
-        alt="Accelerator time by leaf of the ledger; the leaves sum to all that was requested",
-    )
 
 
 def _tables(training: Any) -> None:

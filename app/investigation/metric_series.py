@@ -12,15 +12,10 @@ from investigation.border import dataframe
 from tracekit import charts
 from tracekit.foreign import markdown
 from tracekit.schema import METRIC_GROUPS
-from tracekit.wording import moment_text, quantity_text
+from tracekit.wording import moment_text
 
 _WINDOWS_S = (1, 2, 5, 10, 15, 30, 60, 300, 900, 3600, 21_600, 86_400)
 _MOST_WINDOWS = 120
-_SHOWN = {
-    "gauge": ("mean", "least", "largest"),
-    "sum": ("rate_per_s",),
-    "histogram": ("p99", "p90", "p50", "rate_per_s"),
-}
 _GROUP_NAMES = {"service_name": "service", "host_name": "host", "model": "model"}
 
 
@@ -66,27 +61,15 @@ def course(answer: Any) -> None:
     if values.is_empty():
         return
     kind = values["kind"][0]
-    measure = st.segmented_control("Show", _SHOWN[kind], default=_SHOWN[kind][0], key=f"show_{kind}")
-    measure = measure or _SHOWN[kind][0]
-    unit = None if measure == "rate_per_s" and kind == "histogram" else answer.unit
-    lines = _lines(values.drop_nulls(measure), measure, unit)
-    title = f"{measure.replace('_', ' ')}" + (f" ({unit})" if unit not in (None, "1") else "")
-    st.altair_chart(charts.metric_lines(lines, title=title, is_share=unit == "1"), alt=f"{answer.metric} over time")
+    measure = st.segmented_control(
+        "Show", charts.METRIC_MEASURES[kind], default=charts.METRIC_MEASURES[kind][0], key=f"show_{kind}"
+    )
+    measure = measure or charts.METRIC_MEASURES[kind][0]
+    st.altair_chart(charts.metric_course(answer, measure), alt=f"{answer.metric} over time")
     if kind == "histogram" and measure != "rate_per_s":
         st.caption("Quantiles are estimates from buckets; the true value lies in the band around the line.")
     with st.expander("All figures", icon=":material/table_rows:"):
         dataframe(answer.shown, hide_index=True, placeholder="–", alt=f"All figures of {answer.metric}")
-
-
-def _lines(values: pl.DataFrame, measure: str, unit: str | None) -> pl.DataFrame:
-    groups = pl.concat_str("sender_name", *METRIC_GROUPS, separator=" · ", ignore_nulls=True)
-    ends = {"low": f"{measure}_low", "high": f"{measure}_high"}
-    bounds = [
-        pl.col(column).alias(name) if column in values.columns else pl.lit(None, dtype=pl.Float64).alias(name)
-        for name, column in ends.items()
-    ]
-    texts = pl.Series("text", [quantity_text(value, unit) for value in values[measure]], dtype=pl.String)
-    return values.select(groups.alias("group"), "start_ns", pl.col(measure).alias("value"), *bounds).with_columns(texts)
 
 
 def catalogue(listed: Any) -> None:

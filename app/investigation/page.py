@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import tracekit as tk
+from investigation.live import live_bar, sending_help
 from investigation.store import StoreFile, rows
 from tracekit.foreign import markdown, markdown_code, plain
 
@@ -33,8 +34,8 @@ _ANSWER_VERDICTS = {
     "mixed": ("some worse, some better", "orange"),
     "no_change": ("no change", "green"),
     "no_excess": ("nothing to explain", "green"),
-    "too_few_blocks": ("holds for these only", "orange"),
-    "too_few_units": ("holds for these only", "orange"),
+    "too_few_blocks": ("too little to be sure", "orange"),
+    "too_few_units": ("too little to be sure", "orange"),
     "no_units": ("nothing to compare", "gray"),
     "refused": ("refused", "red"),
 }
@@ -81,12 +82,15 @@ def answer_state(answer: Any) -> bool:
 
 def is_said_empty(file: StoreFile) -> bool:
     """Say what to do next where the store has no spans; whether that is so."""
-    if rows(file, "explore/store_contents")["span_count"].item():
+    if rows(file, "explore/store_mark")["span_count"].item():
+        live_bar(file)
         return False
+    live_bar(file)
     st.info(
         f"This store has no spans yet. Bring some in: {markdown_code(f'tracekit ingest PATH --db {file.path}')}.",
         icon=":material/inbox:",
     )
+    sending_help()
     return True
 
 

@@ -5,24 +5,32 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-import polars as pl
 import streamlit as st
 
 import tracekit as tk
 from investigation.address import Address
-from investigation.border import dataframe
 from investigation.store import StoreFile, rows
-from tracekit.schema import OUTCOMES
-from tracekit.wording import duration_text
 
 TAIL_PAGE = "app_pages/tail.py"
 TRACE_PAGE = "app_pages/trace.py"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
-_SLOWEST = 10
-SEARCHED = ("text", "outcome", "least_ms", "order")
-"""What the search for requests keeps in the address."""
+SEARCHED = (
+    "kind", "text", "outcome", "least_ms", "below_ms", "first_ns", "last_ns", "of", "operation", "has", "is", "in",
+    "share", "order",
+)  # fmt: skip
+"""What the search for requests and steps keeps in the address."""
 
 ORDERS = ("slowest", "latest")
+
+
+def trace_page_address() -> Address:
+    """The address of the trace page, with the amounts in it looked at."""
+    address = Address("trace", ("trace", "with", "span", "job", "attempt", "step", *SEARCHED))
+    for key in ("least_ms", "below_ms", "share"):
+        address.amount(key)
+    for key in ("first_ns", "last_ns"):
+        address.number(key)
+    return address
 
 
 class StepPick(NamedTuple):
@@ -33,20 +41,19 @@ class StepPick(NamedTuple):
     step: int
 
 
-def pick(file: StoreFile) -> str | StepPick | None:
+def pick(file: StoreFile, address: Address) -> str | StepPick | None:
     """Draw the inputs and read them: a trace id, a step, or None where neither is given.
 
-    Raises `UsageError` for what is no trace id.
+    Ends the page where the address asks for what is not here, unless the search goes on reading it. Raises
+    `UsageError` for what is no trace id.
     """
-    address = Address("trace", ("trace", "job", "attempt", "step", *SEARCHED))
-    address.choice("outcome", OUTCOMES, missing=f"requests end {', '.join(OUTCOMES)}")
-    address.amount("least_ms")
-    address.choice("order", ORDERS, missing=f"first come the {' or the '.join(ORDERS)}")
     jobs = rows(file, "explore/unit_populations")["job_id"].drop_nulls().unique().sort().to_list()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         trace_id = st.text_input("Trace id", key="trace", bind="query-params", width=340).strip().lower()
         step_pick = _step_pick(jobs, address)
     back_to_the_question()
+    if not trace_id and step_pick is None:
+        return None
     address.stop_if_refused()
     if not trace_id:
         return step_pick
@@ -55,30 +62,9 @@ def pick(file: StoreFile) -> str | StepPick | None:
     return trace_id
 
 
-def slowest_table(file: StoreFile, kind: str) -> None:
-    """The slowest units of a kind; choosing one opens it."""
-    units = rows(file, "explore/slowest_units", kind=kind, limit=_SLOWEST)
-    if units.is_empty():
-        st.caption("None in this store.")
-        return
-    identity = ["job_id", "attempt", "step", "rank"] if kind == "step" else ["trace_id", "service_name", "name"]
-    event = dataframe(
-        units.with_columns(pl.col("e2e_ns").map_elements(duration_text, return_dtype=pl.String).alias("duration")),
-        column_order=[*identity, "outcome", "duration"],
-        column_config={"trace_id": "trace", "service_name": "service", "job_id": "job"},
-        hide_index=True,
-        key=f"slowest_{kind}",
-        on_select="rerun",
-        selection_mode="single-row",
-        alt=f"The slowest {kind}s",
-    )
-    if event.selection.rows:
-        st.switch_page(TRACE_PAGE, query_params=address(units.row(event.selection.rows[0], named=True)))
-
-
-def address(unit: dict[str, object]) -> dict[str, str]:
+def unit_address(unit: dict[str, object]) -> dict[str, str]:
     """The part of the trace page's address that shows a unit."""
-    if unit["step"] is None:
+    if unit.get("step") is None:
         return {"trace": str(unit["trace_id"])}
     return {"job": str(unit["job_id"]), "attempt": str(unit["attempt"]), "step": str(unit["step"])}
 

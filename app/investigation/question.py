@@ -19,11 +19,11 @@ AUTOMATIC = "auto"
 EVERYTHING = "all"
 QUANTILES = (AUTOMATIC, EVERYTHING, "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")
 BEFORE_IT_CHANGED = "the time before it changed"
-OWN_MIDDLE = "its own middle (p40 to p60)"
+TYPICAL_ONES = "typical ones (p40 to p60)"
 A_CONDITION = "a SQL condition"
-_FIXED_BASELINES = (BEFORE_IT_CHANGED, OWN_MIDDLE, A_CONDITION)
+_FIXED_BASELINES = (BEFORE_IT_CHANGED, TYPICAL_ONES, A_CONDITION)
 _QUANTILE_OF = {AUTOMATIC: None, EVERYTHING: 0.0} | {text: float(text) for text in QUANTILES[2:]}
-_BASELINE_WORDS = {"auto": f"{BEFORE_IT_CHANGED}, or {OWN_MIDDLE}", "body": OWN_MIDDLE}
+_BASELINE_WORDS = {"auto": f"{BEFORE_IT_CHANGED}, or {TYPICAL_ONES}", "body": TYPICAL_ONES}
 _VALUE_LIMIT = 30
 _ALL_VALUES = 1_000_000
 _PARAMETERS = (
@@ -174,7 +174,7 @@ def _baseline(
 ) -> str:
     """What the slow ones are compared with: `auto`, `body`, or a condition that selects other units."""
     others = {f"{attribute} = {other}": other for other in values["value"] if other != value} if value else {}
-    options = [BEFORE_IT_CHANGED, OWN_MIDDLE, *others, A_CONDITION]
+    options = [BEFORE_IT_CHANGED, TYPICAL_ONES, *others, A_CONDITION]
     address.choice("against", options, missing="this store has no such units to compare with")
     chosen = st.selectbox("Compare with", options, key="against", bind="query-params", width=280)
     if chosen == A_CONDITION:

@@ -21,11 +21,17 @@ def measured_units(file: StoreFile, metric: Metric, where: str | None) -> pl.Dat
     `where` must be a condition that `tracekit.Store.tail` has accepted: it is put into the statement as
     it is.
     """
-    value = METRICS[metric].column
-    statement = f"SELECT unit_id, start_ns, {value} AS value_ns FROM units WHERE kind = $kind AND outcome = $outcome"
-    parameters = {"kind": METRICS[metric].unit_kind, "outcome": Outcome.OK}
     with opened(file) as store:
-        return store.sql(f"{statement} AND {value} >= 0 AND (\n{where or 'true'}\n)", **parameters)
+        return store.sql(measured_statement(metric, where))
+
+
+def measured_statement(metric: Metric, where: str | None) -> str:
+    """The statement that finds the units of a question and their metric."""
+    value, kind = METRICS[metric].column, METRICS[metric].unit_kind
+    return (
+        f"SELECT unit_id, start_ns, {value} AS value_ns FROM units "
+        f"WHERE kind = '{kind}' AND outcome = '{Outcome.OK}' AND {value} >= 0 AND (\n{where or 'true'}\n)"
+    )
 
 
 def cohorts(units: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:

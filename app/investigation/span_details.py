@@ -13,30 +13,43 @@ from investigation.store import StoreFile, rows
 from tracekit.foreign import markdown, named
 from tracekit.wording import duration_text, exact_text, moment_text
 
+_LOGS = 200
 
-def span_details(file: StoreFile, trace_id: str, bar: dict[str, Any]) -> None:
-    """Times, status, attributes, events and what the sender dropped of the span behind a bar."""
+
+def span_details(file: StoreFile, trace_ids: list[str], bar: dict[str, Any]) -> None:
+    """Times, status, attributes, events, links, logs and what the sender dropped of the span behind a bar.
+
+    `trace_ids` are those of the timeline; a span is looked for in each.
+    """
     # A derived operation is told by the span that it was found in.
-    span_id = bar["span_id"] or bar["parent"]
-    found = rows(file, "explore/span_details", trace_id=trace_id, span_id=span_id or "")
-    if found.is_empty():
+    span_id = bar["span_id"] or bar["parent"] or ""
+    for trace_id in trace_ids:
+        found = rows(file, "explore/span_details", trace_id=trace_id, span_id=span_id)
+        if not found.is_empty():
+            break
+    else:
         st.caption(f"{markdown(named(bar['label']))} has no span of its own: it stands for one that did not arrive.")
         return
     span = found.row(0, named=True)
     found_in = f"{markdown(named(bar['label']))}, found in " if bar["is_virtual"] else ""
-    st.markdown(f"{found_in}**{markdown(span['name'].strip()) or 'no name'}**  `{span_id}`")
+    st.markdown(f"{found_in}**{markdown(named(span['name'].strip())) or 'no name'}**  `{span_id}`")
     lasts = span["end_ns"] - span["start_ns"]
     st.caption(
         f"{moment_text(span['start_ns'])} ({span['start_ns']:,} ns), "
         f"{duration_text(lasts)} ({exact_text(lasts)}), "
-        f"status {span['status_code']}{_message(span)}{_dropped(span)}"
+        f"status {span['status_code']}{_message(span)}{_dropped(span)}{_corrected(bar)}"
     )
-    left, right = st.columns(2)
-    with left:
-        _attribute_table("Attributes", span["span_attributes"])
-        _event_table(rows(file, "explore/span_events_of", trace_id=trace_id, span_id=span_id), span["start_ns"])
-    with right:
-        _attribute_table("Sent by", span["resource_attributes"])
+    _attribute_table("Attributes", span["span_attributes"])
+    where = {"trace_id": trace_id, "span_id": span_id}
+    _event_table(rows(file, "explore/span_events_of", **where), span["start_ns"])
+    _link_table(rows(file, "explore/span_links_of", **where))
+    _log_table(rows(file, "explore/span_logs_of", **where, limit=_LOGS), span["start_ns"])
+    _attribute_table("Sent by", span["resource_attributes"])
+
+
+def _corrected(bar: dict[str, Any]) -> str:
+    shift_ns = bar["shift_ns"]
+    return f"; drawn {duration_text(shift_ns, signed=True)} from there, by the clock of the root" if shift_ns else ""
 
 
 def _message(span: dict[str, Any]) -> str:
@@ -71,3 +84,34 @@ def _event_table(events: pl.DataFrame, start_ns: int) -> None:
         hide_index=True,
         alt="Events of the span",
     )
+
+
+def _link_table(links: pl.DataFrame) -> None:
+    if links.is_empty():
+        return
+    words = {"to": "links to", "from": "is linked from"}
+    dataframe(
+        links.select(
+            pl.col("direction").replace_strict(words).alias("Link"),
+            pl.col("trace_id").alias("trace"),
+            pl.col("span_id").alias("span"),
+            "attributes",
+        ),
+        hide_index=True,
+        alt="Links of the span",
+    )
+
+
+def _log_table(logs: pl.DataFrame, start_ns: int) -> None:
+    if logs.is_empty():
+        return
+    after = (pl.col("time_ns") - start_ns).map_elements(exact_text, return_dtype=pl.String)
+    dataframe(
+        logs.select(pl.col("severity").alias("Log"), "body", after.alias("after"), "event_name", "attributes"),
+        hide_index=True,
+        placeholder="–",
+        alt="Log records of the span",
+    )
+    count = logs["log_count"][0]
+    if count > logs.height:
+        st.caption(f"The first {logs.height:,} of {count:,} log records; the view `logs` has all of them.")

@@ -9,11 +9,11 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.question import TailQuestion
-from investigation.selection import cohorts, measured_units, stages_over_time
+from investigation.selection import cohorts, measured_statement, measured_units, stages_over_time
+from investigation.sql_link import statement_link
 from investigation.store import StoreFile
 from tracekit import charts
 from tracekit.foreign import markdown
-from tracekit.schema import UNATTRIBUTED, StepStage
 from tracekit.wording import METRIC_NAMES, count_text, duration_text, exact_text
 
 STAGE_CHART = "stage_chart"
@@ -31,13 +31,7 @@ _NS_COLUMNS = {
     "per_call_ns": "longer calls (ns)",
 }
 _DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "adjusted p"}
-_BLAMELESS_VERDICTS = frozenset({
-    "mix_not_slowness", "size_or_slowness", "load_or_slowness", "improved", "no_excess", "excess_spread",
-    "excess_unattributed",
-})  # fmt: skip
 _SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
-# A rank that waits is not the culprit, and time without a span has none: neither gets the accent.
-_NOBODYS_STAGES = (UNATTRIBUTED, StepStage.STRAGGLER_WAIT)
 
 
 def figures(answer: Any) -> None:
@@ -59,11 +53,11 @@ def split_section(answer: Any) -> None:
     st.subheader("Where the excess is", anchor=False)
     st.caption(
         "Each bar is a stage's part of the excess; the parts sum to it exactly. Whiskers: 95 % interval. "
-        "Diamond: what the other rule of ownership would say, where it differs. Faded: not significant. "
+        "Diamond: what the other rule of who owns overlapping time would say, where it differs. Faded: may be chance. "
         "Click a bar for the traces that prove it."
     )
     st.altair_chart(
-        charts.excess_by_stage(answer.stages, culprit=culprit(answer.stages, verdict=answer.verdict)),
+        answer.chart(),
         key=STAGE_CHART,
         on_select=take_over_stage,
         alt="Part of the excess by stage with 95 % intervals",
@@ -79,19 +73,6 @@ def take_over_stage() -> None:
     picked = st.session_state[STAGE_CHART].selection.stage
     if picked:
         st.session_state["stage"] = picked[0]["stage"]
-
-
-def culprit(stages: pl.DataFrame, *, verdict: str) -> str | None:
-    """The stage with the largest part of the excess, if that names somebody and is not chance; else None.
-
-    Nobody is to blame where the slow ones are mostly larger, or faster, or no different.
-    """
-    if stages.is_empty() or verdict in _BLAMELESS_VERDICTS:
-        return None
-    first = stages.sort("excess_ns", "stage", descending=[True, False]).row(0, named=True)
-    is_named = first["stage"] not in _NOBODYS_STAGES and first["excess_ns"] > 0
-    is_slower = 2 * first["rate_ns"] >= first["excess_ns"]
-    return first["stage"] if is_named and is_slower and first["significant"] is not False else None
 
 
 def stage_table(stages: pl.DataFrame) -> None:
@@ -163,6 +144,7 @@ def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -
     st.caption(f"{METRIC_NAMES[question.metric]} of {count_text(marked.height)} units")
     chart = charts.distribution(marked, metric=question.metric, threshold_ns=answer.threshold_ns)
     st.altair_chart(chart, alt=f"Histogram of {METRIC_NAMES[question.metric]}")
+    statement_link(measured_statement(question.metric, question.where))
 
 
 def over_time_section(file: StoreFile, question: TailQuestion) -> None:

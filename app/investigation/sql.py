@@ -21,7 +21,7 @@ def asked() -> str:
     """The statement as it was last run; it is part of the address."""
     with st.form("statement", border=False):
         statement = st.text_area("Statement", value=FIRST, key="sql", bind="query-params", height=220)
-        st.form_submit_button("Run", icon=":material/play_arrow:", type="primary")
+        st.form_submit_button("Run", icon=":material/play_arrow:")
     return statement.strip()
 
 

@@ -1,12 +1,13 @@
-"""The trace store behind the app, and its answers, computed once for each state of the file.
+"""The trace store behind the app, and its answers, computed once for each state of the data.
 
-The file is opened for reading for as long as one answer takes, so that `tracekit ingest` can write
-between two looks at a page. A cached answer belongs to the file's path, size and modification time.
+A file is opened for reading for as long as one answer takes, so that `tracekit ingest` can write between two looks at
+a page; its state is size and modification time. A store that a server receives into changes all the time: there the
+state is how far the data had reached when the page was last asked to look, so that answers stay warm while spans
+arrive (`investigation.seen_marks`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,29 +17,35 @@ import polars as pl
 import streamlit as st
 
 import tracekit as tk
-
-DATABASE_VARIABLE = "TRACEKIT_DB"
-DEFAULT_DATABASE = "tracekit.duckdb"
+from investigation.chosen import chosen_store
+from investigation.seen_marks import seen_mark
 
 
 class StoreFile(NamedTuple):
-    """One state of the store's file: whatever is computed from it stays true while these are equal.
+    """One state of a store: whatever is computed from it stays true while these are equal.
 
-    `state`: size and modification time of the file and of the log that DuckDB keeps beside it while it
-    is written.
+    `state`: of a file, size and modification time of it and of the log that DuckDB keeps beside it while it is
+    written; of a warehouse those of its manifest; of a store that is served, the columns of
+    `queries/explore/store_mark.sql`.
     """
 
     path: str
-    state: tuple[tuple[int, int], ...]
+    state: tuple[int, ...]
+    is_live: bool = False
 
 
 def store_file() -> StoreFile:
-    """The store that the app shows, as `TRACEKIT_DB` names it. Raises `StoreError` where there is none."""
-    path = Path(os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+    """The store that the page shows. Raises `StoreError` where there is none."""
+    path = chosen_store()
+    if path.is_dir():
+        # A warehouse is exchanged with its manifest.
+        return StoreFile(str(path), _state(path / "manifest.json"))
     if not path.is_file():
         remedy = f"make one with `tracekit ingest PATH --db {path}`"
         raise tk.StoreError(f"there is no trace store at {path}; {remedy}")
-    return StoreFile(str(path), (_state(path), _state(path.with_name(path.name + ".wal"))))
+    if tk.Store.server_of(path) is None:
+        return StoreFile(str(path), (*_state(path), *_state(path.with_name(path.name + ".wal"))))
+    return StoreFile(str(path), seen_mark(str(path)), is_live=True)
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -50,7 +57,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 @contextmanager
-def opened(file: StoreFile) -> Iterator[Any]:
+def opened(file: StoreFile) -> Iterator[tk.Store]:
     """The store of a file, open for reading. Raises `StoreLockedError` and its siblings."""
     with tk.open(file.path, read_only=True) as store:
         yield store
@@ -84,7 +91,7 @@ def job_headlines(file: StoreFile) -> list[str]:
         ledgers, incidents = store.goodput(), store.failures()
     if ledgers.training.jobs.is_empty():
         return []
-    return [*ledgers.summary.splitlines(), incidents.summary]
+    return [*ledgers.training.summary.splitlines(), *incidents.training.summary.splitlines()]
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

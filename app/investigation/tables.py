@@ -9,14 +9,14 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.store import StoreFile, rows
-from tracekit.wording import counted, duration_text, moment_text
+from tracekit.wording import counted, moment_text, period_text
 
 _RECENT_INGESTS = 200
 
 
 def service_table(file: StoreFile) -> None:
     """Who sent spans."""
-    active = (pl.col("last_ns") - pl.col("first_ns")).map_elements(duration_text, return_dtype=pl.String)
+    active = (pl.col("last_ns") - pl.col("first_ns")).map_elements(period_text, return_dtype=pl.String)
     dataframe(
         rows(file, "explore/services").with_columns(
             active.alias("active"), pl.col("service_name").fill_null("(no name)")

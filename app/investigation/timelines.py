@@ -1,44 +1,86 @@
-"""A trace as a waterfall, and the ranks of a training step side by side."""
+"""A trace as a timeline, and the ranks of a training step side by side; what is chosen stands beside."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 import streamlit as st
 
 from investigation.border import dataframe
+from investigation.marks import (
+    counter_marks,
+    equal_table,
+    event_marks,
+    link_marks,
+    longest_row,
+    no_points,
+    summed_range,
+)
 from investigation.pick import TRACE_PAGE, StepPick
+from investigation.question import literal
 from investigation.span_details import span_details
-from investigation.store import StoreFile, operations, rows
+from investigation.sql_link import statement_link
+from investigation.store import StoreFile, opened, operations, rows
+from investigation.timeline_component import timeline
+from investigation.timeline_payload import packed
 from investigation.waterfall import step_rows, trace_rows
-from tracekit import charts
 from tracekit.foreign import markdown, named
-from tracekit.wording import count_text, duration_text, exact_text, moment_text
+from tracekit.wording import count_text, counted, duration_text, exact_text, moment_text, share_text
 
-ROW_LIMIT = 2000
-"""Rows of one chart: more do not read and slow the browser; they go to further pages."""
+TABLE_ROWS = 5_000
+"""Rows of the equal table on one page of it."""
+_COUNTERS = 3
+_BESIDE = (2.3, 1)
+_PANEL_PX = 700
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A timeline as it is drawn: its rows, what they own, and the bytes that the browser gets."""
+
+    bars: pl.DataFrame
+    segments: pl.DataFrame
+    payload: bytes
+    picked: int | None = None
 
 
 def trace_section(file: StoreFile, trace_id: str, *, stage: str | None = None) -> None:
-    """The waterfall of a trace, page by page, and the span that is chosen in it."""
-    found = operations(file, trace_id)
-    if found.is_empty():
+    """The timeline of a trace, the span that is chosen in it, and a range of it summed by stage."""
+    drawn = drawn_trace(file, trace_id, stage, _asked_span(trace_id))
+    if drawn is None:
         st.warning(f"There is no trace {trace_id} in this store.", icon=":material/search_off:")
         return
     _trace_facts(file, trace_id)
-    bars, segments = trace_rows(found, rows(file, "explore/trace_spans", trace_id=trace_id))
-    visible, proof = _visible_rows(bars.height, key=f"page_{trace_id}"), _longest_row(segments, stage)
-    event = st.altair_chart(
-        charts.timeline(bars.filter(visible), segments.filter(visible), highlighted=proof),
-        key=f"waterfall_{trace_id}",
-        on_select="rerun",
-        alt=f"Waterfall of trace {trace_id}",
-    )
-    picked = event.selection.get("row")
-    chosen = picked[0]["row"] if picked else proof
-    if chosen is None:
-        st.caption("Click a row to see what its span carries.")
-    else:
-        span_details(file, trace_id, bars.row(by_predicate=pl.col("row") == chosen, named=True))
+    _with_what_is_chosen(file, [trace_id], drawn, key=f"trace_{trace_id}")
+    with st.container(horizontal=True):
+        _download(file, f"trace-{trace_id}", trace_id=trace_id)
+        statement_link(f"FROM spans WHERE trace_id = {literal(trace_id)} ORDER BY start_ns, span_id")
+
+
+def _asked_span(trace_id: str) -> str:
+    """The span that a link chose; what is chosen in the timeline itself is told to the address and does not come back.
+
+    Else the timeline would be drawn anew with each click, and lose its place.
+    """
+    asked, key = str(st.query_params.get("span") or ""), f"asked_span_of_{trace_id}"
+    if key not in st.session_state or asked != st.session_state.get("told_span"):
+        st.session_state[key] = asked
+    return st.session_state[key]
+
+
+def _download(file: StoreFile, name: str, **selection: Any) -> None:
+    """A button that makes the file for Perfetto when it is pressed, of what `tracekit.Store.perfetto` is asked for."""
+
+    def made() -> bytes:
+        with opened(file) as store:
+            return store.perfetto(**selection).text().encode()
+
+    st.download_button(
+        "Download for Perfetto", made, f"{name}.json", "application/json", icon=":material/download:",
+        on_click="ignore", key=f"perfetto_{name}", help="Trace events: ui.perfetto.dev and chrome://tracing open them.",
+    )  # fmt: skip
 
 
 def step_section(file: StoreFile, pick: StepPick) -> None:
@@ -57,12 +99,149 @@ def step_section(file: StoreFile, pick: StepPick) -> None:
         f"{count_text(ranks.height)} ranks, "
         f"{duration_text(last_ns - first_ns)} ({exact_text(last_ns - first_ns)}) from {moment_text(first_ns)}"
     )
-    found = pl.concat([operations(file, trace_id) for trace_id in ranks["trace_id"].unique().sort()])
-    bars, segments = step_rows(ranks, found)
-    st.altair_chart(charts.timeline(bars, segments), alt=f"All ranks of step {pick.step} on one time axis")
-    st.caption("Solid: what the rank was doing. Pale and dashed: waiting for another rank.")
+    series = _chosen_counters(file, ranks, key=f"counters_{pick.step}")
+    drawn = _drawn_step(file, pick, tuple(series))
+    trace_ids = ranks["trace_id"].unique().sort().to_list()
+    _with_what_is_chosen(file, trace_ids, drawn, key=f"step_{pick.job_id}_{pick.attempt}_{pick.step}")
     _neighbours(pick)
+    _download(file, f"step-{pick.step}", **where)
     _step_tables(file, where)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Laying out the trace …")
+def drawn_trace(file: StoreFile, trace_id: str, stage: str | None, span_id: str) -> Drawn | None:
+    """A trace, ready to be drawn, with a span chosen or else the row with the most of a stage; None where it is not."""
+    found = operations(file, trace_id)
+    if found.is_empty():
+        return None
+    bars, segments = trace_rows(found, rows(file, "explore/trace_spans", trace_id=trace_id))
+    origin_ns = found["start_ns"].min()
+    chosen = bars.filter(span_id=span_id)["row"]
+    picked = chosen[0] if len(chosen) else longest_row(segments, stage)
+    payload = packed(
+        bars,
+        segments,
+        title=f"trace {trace_id[:8]}…",
+        events=event_marks(rows(file, "explore/trace_events", trace_id=trace_id), bars, origin_ns),
+        links=link_marks(rows(file, "explore/trace_links", trace_id=trace_id), bars, [trace_id]),
+        points=no_points(),
+        picked=picked,
+    )
+    return Drawn(bars, segments, payload, picked)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Laying out the step …")
+def _drawn_step(file: StoreFile, pick: StepPick, series: tuple[str, ...]) -> Drawn:
+    ranks = rows(file, "explore/step_ranks", **pick._asdict())
+    trace_ids = ranks["trace_id"].unique().sort().to_list()
+    found = pl.concat([operations(file, trace_id) for trace_id in trace_ids])
+    each = {
+        name: pl.concat([rows(file, f"explore/{name}", trace_id=trace_id) for trace_id in trace_ids])
+        for name in ("trace_spans", "trace_events", "trace_links")
+    }
+    bars, segments = step_rows(ranks, found, each["trace_spans"])
+    origin_ns = ranks["start_ns"].min()
+    points = _counters(file, ranks).filter(pl.col("series").is_in(list(series)))
+    payload = packed(
+        bars,
+        segments,
+        title=f"step {pick.step}",
+        events=event_marks(each["trace_events"], bars, origin_ns),
+        links=link_marks(each["trace_links"], bars, trace_ids),
+        points=counter_marks(points, origin_ns),
+        is_collapsed=True,
+    )
+    return Drawn(bars, segments, payload)
+
+
+def _counters(file: StoreFile, ranks: pl.DataFrame) -> pl.DataFrame:
+    """The counters of the hosts that work in a step."""
+    hosts = ranks["host_name"].drop_nulls().unique().sort().to_list()
+    first_ns, last_ns = ranks["start_ns"].min(), ranks["end_ns"].max()
+    return rows(file, "explore/counters_beside", first_ns=first_ns, last_ns=last_ns, hosts=hosts, services=[])
+
+
+def _chosen_counters(file: StoreFile, ranks: pl.DataFrame, *, key: str) -> list[str]:
+    """Which counters stand above the lanes: at first some of those that move."""
+    points = _counters(file, ranks)
+    if points.is_empty():
+        return []
+    moves = points.group_by("series").agg(moves=pl.col("value").n_unique())
+    moving = moves.sort("moves", "series", descending=[True, False])
+    names = moving["series"]
+    with st.popover(f"Counters ({counted(len(names), 'series', 'series')})", icon=":material/monitoring:"):
+        first = moving.filter(pl.col("moves") > 1)["series"].head(_COUNTERS)
+        return st.multiselect("Above the lanes", names, default=first, key=key, width=600)
+
+
+@st.fragment
+def timeline_alone(file: StoreFile, trace_id: str, drawn: Drawn, *, key: str) -> None:
+    """A timeline in a narrow place: what is chosen in it stands below."""
+    chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
+    if chosen.range_ns is not None:
+        _range_section(drawn, *chosen.range_ns)
+    if chosen.row is not None:
+        span_details(file, [trace_id], drawn.bars.row(chosen.row, named=True))
+    _table_section(drawn, key=f"table_{key}")
+
+
+@st.fragment
+def _with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *, key: str) -> None:
+    """The timeline, beside it what is chosen in it, below it the same rows as a table; runs again by itself."""
+    left, right = st.columns(_BESIDE, gap="medium")
+    with left:
+        chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
+    height = "content" if chosen.row is None else _PANEL_PX
+    with right, st.container(height=height, border=False):
+        if chosen.range_ns is not None:
+            _range_section(drawn, *chosen.range_ns)
+        if chosen.row is None:
+            st.caption("Click a row, or press Enter on it, to see what its span carries. Drag to sum a range of time.")
+        else:
+            bar = drawn.bars.row(chosen.row, named=True)
+            if chosen.row != drawn.picked and bar["span_id"] and st.query_params.get("trace") in trace_ids:
+                st.query_params["span"] = st.session_state["told_span"] = bar["span_id"]
+            span_details(file, trace_ids, bar)
+    _table_section(drawn, key=f"table_{key}")
+
+
+def _range_section(drawn: Drawn, from_ns: int, to_ns: int) -> None:
+    """Whose time it was in the range that is chosen; the rows sum to its owned time exactly."""
+    by_stage = summed_range(drawn.segments, from_ns, to_ns)
+    owned_ns = by_stage["self_ns"].sum()
+    length_ns = to_ns - from_ns
+    st.markdown(f"**{duration_text(length_ns)}** ({exact_text(length_ns)}), from {duration_text(from_ns)} on")
+    if by_stage.is_empty():
+        st.caption("Nobody owns time in this range.")
+        return
+    shown = by_stage.with_columns(pl.Series("share", [share_text(share) for share in by_stage["share"]]))
+    dataframe(
+        shown,
+        column_config={"self_ns": st.column_config.NumberColumn("time (ns)", format="localized")},
+        hide_index=True,
+        alt="The range by stage",
+    )
+    lanes = drawn.bars.filter(depth=0).height
+    over = f" over {counted(lanes, 'lane')}" if lanes > 1 else ""
+    st.caption(f"Sum{over}: {duration_text(owned_ns)} ({exact_text(owned_ns)}).")
+
+
+def _table_section(drawn: Drawn, *, key: str) -> None:
+    """The rows of the timeline as a table, for those who read rather than look."""
+    height = drawn.bars.height
+    label = f"The same {counted(height, 'row')} as a table"
+    with st.expander(label, icon=":material/table_rows:", key=key, on_change="rerun") as table:
+        if not table.open:
+            return
+        pages = -(-height // TABLE_ROWS)
+        page = 1
+        if pages > 1:
+            page = int(st.number_input(f"Page (of {pages})", 1, pages, 1, key=f"{key}_page", width=160))
+        shown = equal_table(drawn.bars, drawn.segments).slice((page - 1) * TABLE_ROWS, TABLE_ROWS)
+        dataframe(shown, hide_index=True, placeholder="–", alt="The rows of the timeline")
+        if pages > 1:
+            first = (page - 1) * TABLE_ROWS
+            st.caption(f"Rows {first + 1:,} to {first + shown.height:,} of {height:,}.")
 
 
 def _trace_facts(file: StoreFile, trace_id: str) -> None:
@@ -80,26 +259,6 @@ def _trace_facts(file: StoreFile, trace_id: str) -> None:
     parts += [f"seen from the {unit['vantage']}"]
     parts += [f"odd: {unit['flags']}"] if unit["flags"] else []
     st.caption(markdown(" · ".join([moment_text(unit["start_ns"]), *parts])))
-
-
-def _visible_rows(row_count: int, *, key: str) -> pl.Expr:
-    """The rows of the page that is chosen; says what the other pages hold."""
-    if row_count <= ROW_LIMIT:
-        return pl.lit(value=True)
-    pages = -(-row_count // ROW_LIMIT)
-    page = st.number_input(f"Page (of {pages})", min_value=1, max_value=pages, value=1, key=key, width=160)
-    first = (int(page) - 1) * ROW_LIMIT
-    last = min(first + ROW_LIMIT, row_count) - 1
-    st.caption(f"Rows {first + 1:,} to {last + 1:,} of {row_count:,}; the others are on the other pages.")
-    return pl.col("row").is_between(first, last)
-
-
-def _longest_row(segments: pl.DataFrame, stage: str | None) -> int | None:
-    """The row that owns the most time of a stage: the proof; None without one."""
-    if stage is None:
-        return None
-    owned = segments.filter(pl.col("stage") == stage).group_by("row").agg((pl.col("end_ns") - pl.col("start_ns")).sum())
-    return None if owned.is_empty() else owned.sort("end_ns", "row", descending=[True, False])["row"][0]
 
 
 def _neighbours(pick: StepPick) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 
 from tests.accuracy.jobs import Rows
 from tests.accuracy.scores import DEEPEST
+from tests.accuracy.second_world_scores import CALM, CLEAR
 
 _RANKED = pl.col("has_answer")
 
@@ -111,6 +112,31 @@ def targets(tables: dict[str, Rows]) -> list[Target]:
         Target("intervals that hold the truth", "93 to 97 %", held, 0.93 <= held <= 0.97, "%"),
         _at_least("straggler culprits exact", _number(exact), 0.95),
         *_outcome_targets(tables),
+        *_second_world_targets(tables),
+    ]
+
+
+def _second_world_targets(tables: dict[str, Rows]) -> list[Target]:
+    """The struck stage first in table and sentence, alarms where nothing is slower, intervals of the struck stage."""
+    rows, intervals = frame(tables["second_world"]), frame(tables["second_intervals"])
+    asked = rows.filter(pl.col("question").is_in(["mean", "tail", "plain"]))
+    clear = asked.filter((pl.col("z") >= CLEAR) & pl.col("struck_is_largest"))
+    families = {"faults": (0.98, 0.95), "faults_http": (0.95, 0.90), "plain": (0.90, 0.90)}
+    found = [
+        _at_least(
+            f"second world, {name}, struck first in {column}", _mean_of(clear.filter(family=name), column), wanted
+        )
+        for name, levels in families.items()
+        for column, wanted in zip(("table", "sentence"), levels, strict=True)
+    ]
+    found += [
+        _at_most(f"second world, false alarms, {name}", _mean_of(asked.filter(family=name), "alarm"), 0.05)
+        for name in CALM
+    ]
+    held = {name: _mean_of(intervals.filter(question=name), "covered") for name in ("mean", "tail")}
+    return found + [
+        Target(f"second world, intervals of the struck stage, {name}", "93 to 97 %", got, 0.93 <= got <= 0.97, "%")
+        for name, got in held.items()
     ]
 
 

@@ -33,6 +33,10 @@ from tests.accuracy.ledgers import scored as scored_ledger
 from tests.accuracy.outcomes import LOSSES, OUTCOME_SCENARIOS, scored_comparison, scored_outcomes
 from tests.accuracy.runs import NS_PER_S, WARM_UP_S, Layout, between, damaged, play, stored
 from tests.accuracy.scores import QUESTIONS, said, scored
+from tests.accuracy.second_world_intervals import runs as interval_runs
+from tests.accuracy.second_world_intervals import scored as scored_intervals
+from tests.accuracy.second_world_scores import CALM, settings
+from tests.accuracy.second_world_scores import scored as scored_second
 from tracekit.analysis import StragglersAnswer, quality, stragglers, tail
 from tracekit.store import Database
 from tracekit.wording import culprit_text
@@ -44,6 +48,12 @@ DAMAGED_LEDGER = "job_life"
 
 HEALTHY_WINDOWS = 40
 """Windows of the long healthy run that are asked about, each against all the time before the first of them."""
+
+SECOND_FAMILIES = ("faults", "faults_http", "plain")
+"""Runs of the second world with a fault: asked with a baseline, told by plain HTTP spans, and asked without one."""
+
+CALM_RUNS, INTERVAL_RUNS = 5, 144
+"""Runs a seed of the second world in which nothing is slower, and runs whose intervals are held against the truth."""
 
 UNSEEN_STAGES = {"step.launch_overhead": "unattributed"}
 """Stages of steps that spans do not show, and what their time is where only spans tell."""
@@ -87,7 +97,28 @@ def jobs(seeds: tuple[int, ...]) -> list[Job]:
         *(Job("ledgers", partial(ledgered, name, seed=seed)) for seed in seeds for name in LEDGERS),
         Job("ledgers", partial(ledgered, DAMAGED_LEDGER, seed=seeds[0], defects=tuple(JOB_DEFECTS)[1:])),
         *(Job("stragglers", partial(straggling, one, seed=seed)) for one in TRAINING for seed in seeds),
+        *(Job("second_world", partial(second_world, name, first=seeds[0])) for name in SECOND_FAMILIES),
+        *(
+            Job("second_world", partial(second_world, name, first=100 + seed, seeds=CALM_RUNS))
+            for name in CALM
+            for seed in seeds
+        ),
+        *(Job("second_intervals", partial(intervals, first=first)) for first in range(0, INTERVAL_RUNS, 24)),
     ]
+
+
+def second_world(family: str, *, first: int, seeds: int = 1) -> Rows:
+    """Answers about runs of a family of the second world."""
+    return [
+        {"family": family, **row}
+        for setting in settings(family, range(first, first + seeds))
+        for row in scored_second(setting, plain=family == "plain")
+    ]
+
+
+def intervals(*, first: int, count: int = 24) -> Rows:
+    """Whether intervals hold what faults of the second world did."""
+    return [row for setting in interval_runs(count, first) for row in scored_intervals(setting)]
 
 
 def ledgered(name: str, *, seed: int, defects: Iterable[str] = ("clean",)) -> Rows:

@@ -20,12 +20,11 @@ def folder() -> Path | None:
 
 
 def nezha_rows() -> list[dict[str, Any]]:
-    """Accuracy of the ranking of services on Nezha's latency faults, on the half that set no threshold; or nothing."""
+    """What the answer to `tail` names of Nezha's latency faults, by selection; or nothing."""
     place = folder()
     if place is None:
         return []
-    report = nezha.report(nezha.ranked_faults(place / "nezha"))
-    return report.to_dicts()
+    return nezha.report(nezha.scored(place / "nezha")).to_dicts()
 
 
 def critical_path_row() -> dict[str, Any] | None:

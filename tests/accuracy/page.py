@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from tests.accuracy import figures, outside
+from tests.accuracy import figures, outside, second_world_intervals, second_world_scores
 from tests.accuracy.grid import FAULTS, FULL
 from tests.accuracy.jobs import Rows
 
@@ -240,6 +240,27 @@ def _quality(tables: dict[str, Rows]) -> str:
     return table(pl.DataFrame(rows), names)
 
 
+def _second_world(tables: dict[str, Rows]) -> str:
+    found = second_world_scores.table(figures.frame(tables["second_world"]))
+    names: dict[str, tuple[str, Cell]] = {
+        "family": ("runs", text), "question": ("question", text), "count": ("asked", text), "clear": ("clear", text),
+        "table": ("first in the table", share), "sentence": ("in the sentence", share), "who": ("who is told", share),
+        "alarms": ("says slower", percent),
+    }  # fmt: skip
+    return table(found, names)
+
+
+def _second_intervals(tables: dict[str, Rows]) -> str:
+    found = second_world_intervals.table(figures.frame(tables["second_intervals"]))
+    names: dict[str, tuple[str, Cell]] = {
+        "question": ("question", text), "times": ("baseline, times the window", times), "runs": ("runs", text),
+        "judged": ("with an interval", text), "covered": ("hold the effect", percent),
+        "zero_width": ("of no width", percent), "alarms": ("healthy: a stage longer", percent),
+        "held": ("healthy: hold zero", percent),
+    }  # fmt: skip
+    return table(found, names)
+
+
 def _outside(_: dict[str, Rows]) -> str:
     faults = outside.nezha_rows()
     if not faults:
@@ -247,8 +268,8 @@ def _outside(_: dict[str, Rows]) -> str:
             f"Nezha: {outside.NOT_RUN}, the data are absent.\n\nCritical paths: {outside.NOT_RUN}, the data are absent."
         )
     names: dict[str, tuple[str, Cell]] = {
-        "selection": ("Nezha, latency faults", text), "method": ("ranking", text), "fault_count": ("faults", text),
-        "ac1": ("AC@1", share), "ac3": ("AC@3", share), "avg5": ("Avg@5", share),
+        "selection": ("Nezha, latency faults", text), "faults": ("faults", text), "named": ("first stage", share),
+        "ranked first": ("first service", share), "told": ("said to be slower", share),
     }  # fmt: skip
     paths = outside.critical_path_row() or {}
     return table(pl.DataFrame(faults), names) + (
@@ -260,5 +281,6 @@ def _outside(_: dict[str, Rows]) -> str:
 SECTIONS: dict[str, Callable[[dict[str, Rows]], str]] = {
     "targets": _targets, "faults": _faults, "delays": _delays, "defects": _defects, "misses": _misses,
     "dialects": _dialects, "alarms": _alarms, "coverage": _coverage, "refusals": _refusals,
-    "stragglers": _stragglers, "ledgers": _ledgers, "quality": _quality, "outside": _outside,
+    "stragglers": _stragglers, "ledgers": _ledgers, "quality": _quality,
+    "second_world": _second_world, "second_intervals": _second_intervals, "outside": _outside,
 }  # fmt: skip

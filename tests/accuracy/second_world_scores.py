@@ -66,10 +66,18 @@ def settings(family: str, seeds: range) -> Iterator[Setting]:
                 rate_per_s=rate,
                 incident=incident,
                 swing=(0.0, 0.3, 0.5)[seed % 3],
-                convention="http" if family.endswith("http") or (family == "plain" and number % 2) else "stages",
+                convention=_convention(family, number, seed),
                 after_s=0.0 if family != "plain" or seed % 2 else window_s,
                 slots=1 + (seed + number) % 2,
             )
+
+
+def _convention(family: str, number: int, seed: int) -> str:
+    """How spans tell the stages: faults as the family says, plain questions by turns, calm runs every third by HTTP."""
+    if family == "plain":
+        return "http" if number % 2 else "stages"
+    is_http = family.endswith("http") or (family in CALM and seed % 3 == 1)
+    return "http" if is_http else "stages"
 
 
 def scored(setting: Setting, *, plain: bool) -> list[dict[str, Any]]:

@@ -6,10 +6,13 @@ import json
 import random
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import tracekit as tk
 from tests.accuracy.second_world import Incident, Setting, lived, write_spans
+from tests.accuracy.second_world_intervals import runs
+from tests.accuracy.second_world_intervals import scored as scored_intervals
 from tests.accuracy.second_world_scores import scored
 
 SMALL = {"window_s": 45.0, "baseline_times": 4.0, "rate_per_s": 6.0}
@@ -29,7 +32,6 @@ def test_a_struck_stage_is_in_the_first_sentence_with_whose_it_is(incident: Inci
     setting = Setting(seed=7, incident=incident, convention=convention, **SMALL)
     mean = scored(setting, plain=False)[0]
     assert (mean["table"], mean["sentence"], mean["alarm"]) == (True, True, True), mean["summary"]
-    assert mean["covered"]
     assert mean["who"] in (None, True), mean["summary"]
 
 
@@ -76,3 +78,12 @@ def shuffled(spans: Path, path: Path, seed: int) -> Path:
     random.Random(seed).shuffle(documents)
     path.write_text("\n".join(documents), encoding="utf-8")
     return path
+
+
+def test_intervals_hold_what_the_fault_did() -> None:
+    """Of twelve runs, six geometries and two faults, 95 % intervals of means hold the truth in all but one or two."""
+    found = pl.DataFrame([row for one in runs(12) for row in scored_intervals(one)], infer_schema_length=None)
+    means = found.filter(pl.col("question") == "mean")
+    assert means["covered"].drop_nulls().sum() >= 10
+    assert not means["zero_width"].drop_nulls().any()
+    assert means["alarm"].drop_nulls().sum() <= 1

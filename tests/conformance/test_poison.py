@@ -81,5 +81,9 @@ def test_faults_are_told_apart() -> None:
     assert fault(KeyError("a defect of ours")) is Fault.DATA
     assert fault(duckdb.OutOfMemoryException("failed to allocate")) is Fault.MEMORY
     assert fault(MemoryError()) is Fault.MEMORY
+    used_up = "failed to pin block of size 256.0 KiB (672.2 MiB/672.0 MiB used)"
+    assert fault(duckdb.TransactionException(f"Failed to commit: {used_up}")) is Fault.MEMORY
+    assert fault(duckdb.FatalException(f"Failed to roll back: {used_up}")) is Fault.MEMORY
+    assert fault(duckdb.OutOfMemoryException(f"could not allocate block of size {used_up}")) is Fault.MEMORY
     assert fault(duckdb.IOException("No space left on device")) is Fault.STORE
     assert fault(duckdb.IOException("Could not write")) is Fault.STORE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import resource
 import signal
@@ -124,3 +125,27 @@ def test_other_addresses_need_a_token(tmp_path: Path) -> None:
     )
     assert ended.returncode == 2
     assert "--token" in ended.stderr
+
+
+def most_descriptors(count: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+
+
+def test_too_few_descriptors_are_told_at_the_start(tmp_path: Path) -> None:
+    """Rather than a server that answers nobody."""
+    with pytest.raises(RuntimeError, match="may have 24 files and connections open, and serving needs 64"):
+        ServeProcess(tmp_path / "store.duckdb", "--no-ui", preexec=lambda: most_descriptors(24))
+
+
+def test_more_connections_than_descriptors_pass_by(tmp_path: Path) -> None:
+    """They are told to come again, the log stays short, and afterwards all is as before."""
+    server = ServeProcess(tmp_path / "store.duckdb", "--no-ui", preexec=lambda: most_descriptors(64))
+    with contextlib.ExitStack() as flood:
+        for _ in range(300):
+            flood.enter_context(socket.create_connection(("127.0.0.1", server.http_port), timeout=20))
+        assert server.post(exports.traces(5))[0] in (200, 503)
+    deadline = time.monotonic() + 20
+    while server.post(exports.traces(5))[0] != 200:
+        assert time.monotonic() < deadline
+    assert server.stop() == 0
+    assert len(server.errors) < 20

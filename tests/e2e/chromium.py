@@ -18,11 +18,14 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium found (install Debian's package `chromium`, or set CHROMIUM to its path)"
+)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[sync_api.Browser]:
-    """A headless Chromium."""
+    """A headless Chromium. One a module: while Playwright runs, nothing else in the thread can use asyncio."""
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield browser

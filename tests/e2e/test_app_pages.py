@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 import tracekit as tk
 from generators.generate import generate
+from tracekit.warehouse import LocalEngine, build
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.name for path in (ROOT / "app" / "app_pages").glob("*.py"))
@@ -70,6 +71,24 @@ def test_every_page_opens_on_the_samples(visit: Visit, page: str) -> None:
     assert not app.error
 
 
+@pytest.fixture(scope="module")
+def sample_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse of both sample captures."""
+    folder = tmp_path_factory.mktemp("warehouse")
+    build(folder, [ROOT / "sample_traces"], engine=LocalEngine(1))
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_on_a_warehouse(visit: Visit, sample_store: Path, sample_warehouse: Path, page: str) -> None:
+    """What the pages show of a store they show of a warehouse."""
+    app = visit(page, store=sample_warehouse)
+    assert not app.exception
+    assert not app.error
+    names = f"{sample_store.parent.name}/{sample_store.name}", sample_warehouse.name
+    assert said(app) == said(visit(page)).replace(*names)
+
+
 @pytest.mark.parametrize(
     ("steps", "told"),
     [
@@ -88,6 +107,19 @@ def test_the_overview_names_a_pipeline_stage_that_is_slow_as_a_whole(
     text = said(visit("overview.py", store=path))
     assert told in text
     assert "- Rank " not in text
+
+
+def test_the_overview_tells_the_metric_in_which_the_store_changed(visit: Visit, tmp_path: Path) -> None:
+    """Clients that read slowly do not touch the first token: it is end to end that leads to them."""
+    folder, path = tmp_path / "run", tmp_path / "store.duckdb"
+    shorter = {"run.duration_s": 120.0, "fault.start_s": 50.0, "fault.duration_s": 50.0}
+    generate("slow_readers", seed=1, overrides=shorter, out=folder)
+    with tk.open(path) as store:
+        store.ingest(folder)
+    app = visit("overview.py", store=path)
+    assert "out.stream" in said(app)
+    assert "no change found" not in said(app)
+    assert "metric=e2e" in [element.proto.query_string for element in app.get("page_link")]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -163,7 +195,8 @@ def test_a_deep_link_asks_the_question_that_it_says(visit: Visit, sample_store: 
         )
     assert not app.exception
     assert answer.summary in said(app)
-    assert len(app.get("vega_lite_chart")) >= 4
+    assert len(app.get("vega_lite_chart")) >= 3
+    assert len(app.get("bidi_component")) == 1
 
 
 def test_a_bad_condition_is_explained_beside_the_question(visit: Visit) -> None:
@@ -189,10 +222,10 @@ def test_a_stage_in_the_address_has_its_own_proof(visit: Visit) -> None:
 
 
 def test_a_trace_is_drawn_from_its_address(visit: Visit, slow_trace: str) -> None:
-    """A trace has one waterfall with a row for each of its operations."""
+    """A trace has one timeline, and is told in words."""
     app = visit("trace.py", trace=slow_trace)
     assert not app.exception
-    assert len(app.get("vega_lite_chart")) == 1
+    assert len(app.get("bidi_component")) == 1
     assert "POST /v1/completions" in said(app)
 
 
@@ -214,8 +247,9 @@ def test_the_segments_of_a_step_cover_every_rank_exactly(visit: Visit, sample_st
         ranks = store.query("explore/step_ranks", job_id="job-a", attempt=0, step=39)
         bars, segments = step_rows(ranks, store.operations(trace_id=ranks["trace_id"][0]))
     length_ns = pl.col("end_ns") - pl.col("start_ns")
-    drawn = segments.group_by("row").agg(length_ns.sum().alias("length_ns")).sort("row")
-    assert drawn["length_ns"].to_list() == bars.select(length_ns)["end_ns"].to_list()
+    lanes = bars.filter(depth=0)
+    drawn = segments.join_asof(lanes.select("row", lane="row"), on="row").group_by("lane").agg(length_ns.sum())
+    assert drawn.sort("lane")["end_ns"].to_list() == lanes.select(length_ns)["end_ns"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -296,6 +330,27 @@ def test_requests_are_found_by_what_they_carry(visit: Visit, sample_store: Path)
     assert f"{count} requests" in said(app)
     assert found["started (UTC)"].is_monotonic_decreasing
     assert "No request is found" in said(visit("trace.py", text="nobody has this"))
+
+
+def test_traces_without_requests_or_steps_are_found_too(visit: Visit, tmp_path: Path) -> None:
+    """A job that hangs made neither, and its spans are there."""
+    folder, path = tmp_path / "hang", tmp_path / "hang.duckdb"
+    generate("job_hang", seed=1, overrides={}, out=folder)
+    with tk.open(path) as store:
+        store.ingest(folder)
+    app = visit("trace.py", store=path)
+    assert not app.exception
+    assert "1 trace. Choose one to open it" in said(app)
+
+
+def test_requests_are_found_by_the_share_of_a_stage(visit: Visit) -> None:
+    """All from the address, and told in the table."""
+    asked = {"in": "eng.queue", "share": "30", "has": "scenario", "is": "overload", "below_ms": "2000"}
+    app = visit("trace.py", kind="request", **asked)
+    assert not app.exception
+    assert not app.error
+    found = next(frame.value for frame in app.dataframe if "trace" in frame.value.columns)
+    assert (found["in eng.queue"].str.rstrip("%").astype(float) >= 30).all()
 
 
 @pytest.mark.parametrize(

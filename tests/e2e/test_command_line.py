@@ -176,3 +176,25 @@ def test_tracekit_db_stands_for_the_option(folder: Path, tmp_path: Path) -> None
     """The environment variable names the store."""
     done = tracekit("query", "SELECT 1 AS one", "--json", cwd=tmp_path, TRACEKIT_DB=str(folder / "tracekit.duckdb"))
     assert json.loads(done.stdout) == [{"one": 1}]
+
+
+def test_a_warehouse_is_asked_as_a_store_is(tmp_path: Path, folder: Path) -> None:
+    """Built from the samples it gives what the store of the samples gives; what writes to a store refuses it."""
+    built = tracekit("build", ROOT / "sample_traces", "--to", "warehouse", "--json", cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    assert json.loads(built.stdout)["spans"] == 4332
+    again = tracekit("build", ROOT / "sample_traces", "--to", "warehouse", cwd=tmp_path)
+    assert "sources are in the warehouse already" in again.stderr
+    stores = (folder / "tracekit.duckdb", "warehouse")
+    answers = [tracekit("tail", "--metric", "ttft", "--db", store, cwd=tmp_path).stdout for store in stores]
+    assert answers[0] == answers[1]
+    for command in (["ingest", ROOT / "README.md"], ["serve", "--no-ui"]):
+        refused = tracekit(*command, "--db", "warehouse", cwd=tmp_path)
+        assert refused.returncode != 0
+        assert "warehouse" in refused.stderr
+
+
+def test_an_engine_and_its_master_go_together(tmp_path: Path) -> None:
+    done = tracekit("build", "x", "--to", "w", "--engine", "spark", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--engine spark and --master URL go together" in done.stderr

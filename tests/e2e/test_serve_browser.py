@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance import exports
 from tests.conformance.process import ServeProcess
-from tests.e2e.chromium import CHROMIUM, browser, sync_api
+from tests.e2e.chromium import browser, needs_browser, sync_api
 from tracekit.store import Database
 
 __all__ = ["browser"]
@@ -19,10 +19,7 @@ __all__ = ["browser"]
 SECRET = "a-token-nobody-guesses"
 STOP_S = 20
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set CHROMIUM to its path)"),
-]
+pytestmark = [pytest.mark.e2e, needs_browser]
 
 
 class ServedApp:

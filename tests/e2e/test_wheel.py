@@ -72,6 +72,8 @@ def test_an_installed_wheel_runs_the_demo_elsewhere(environment: Path, tmp_path:
     assert Path(where.strip()).is_relative_to(environment)
     report = run(environment / "bin" / "tracekit", "demo", "--no-serve", cwd=tmp_path)
     assert "ttft" in report
+    says = [line for line in report.splitlines() if line.startswith("Tracekit says: ")]
+    assert [named in line for named, line in zip(("worker-1", "rank 5", "node-7"), says, strict=True)] == [True] * 3
     count = run(
         environment / "bin" / "tracekit", "query", "SELECT count(*) AS spans FROM spans", "--json",
         "--db", "tracekit-demo.duckdb", cwd=tmp_path,

@@ -24,6 +24,7 @@ VALUES: dict[str, object] = {
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
     "jobs": ["job"], "minimum_count": 8, "spread_share": 0.1,
     "is_per_token": False, "unit_limit": 5, "oldest_ns": 1, "prefix": "seen from ", "every": 1, "threshold_ns": 1,
+    "fewest_blocks": 2, "most_blocks": 4,
 }  # fmt: skip
 
 
@@ -45,6 +46,8 @@ def selection() -> Iterator[Selection]:
         opened.create_table("tail_stage_rows", "tail/stage_rows", windows=["ttft"])
         whose = {"windows": ["ttft"], "stages": ["eng.queue"], "is_per_token": False, "unit_limit": 5}
         opened.create_table("tail_whose", "tail/whose_units", **whose)
+        calls = {"windows": ["ttft"], "is_per_token": False, "unit_limit": 5, "fewest_blocks": 2, "most_blocks": 4}
+        opened.create_table("tail_calls", "tail/call_rows", **calls)
         opened.create_table("tail_attributes", "tail/attribute_rows", rest_band=1, block_count=8)
         yield opened
 

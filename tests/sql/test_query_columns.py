@@ -17,7 +17,7 @@ from tracekit.analysis.temporary import create_table
 from tracekit.stages import update_units
 from tracekit.stages.mapping import EXPORTERS
 from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
-from tracekit.stages.update.selection import batch_ranges, select_late
+from tracekit.stages.update.selection import batch_ranges, define_request_ids, select_late
 from tracekit.store import Database
 
 # Held by test_answer_queries and test_outcome_queries, where the temporary tables of those questions are.
@@ -70,6 +70,15 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
             opened.execute("CREATE TEMP TABLE doomed_spans AS SELECT trace_id, span_id FROM base.spans")
             opened.register("compared_units", pl.DataFrame({"unit_id": [1], "position": [0]}))
             opened.register("compared_stages", pl.DataFrame({"stage": ["x"], "stage_no": [0]}))
+            opened.execute(
+                "CREATE TEMP VIEW whatif_candidates AS SELECT *, true AS is_asked, true AS is_normal FROM units"
+            )
+            opened.execute(
+                "CREATE TEMP TABLE spans_in AS SELECT 0 AS span_row, trace_id, kind, '{}' AS attributes FROM base.spans"
+            )
+            links = "SELECT 0 AS span_row, encode('') AS linked_trace_id, linked_span_id FROM base.span_links"
+            opened.execute(f"CREATE TEMP TABLE links_in AS {links}")
+            define_request_ids(opened)
             opened.register("incoming_spans", opened.sql("SELECT 0 AS row, * FROM base.spans").to_arrow_table())
             yield opened
 

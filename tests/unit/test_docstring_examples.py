@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PUBLIC = [
     tracekit.open,
+    tracekit.TailAnswer.chart,
     *(method for name, method in inspect.getmembers(tracekit.Store, callable) if not name.startswith("_")),
 ]
 

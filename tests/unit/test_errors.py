@@ -24,6 +24,7 @@ EXAMPLES = [
     StoreLockedError("no", path=Path("a.duckdb"), endpoint="http://127.0.0.1:4318", pid=7),
     errors.StoreVersionError("no", path="a.duckdb"),
     errors.StoreFullError("no", path="a.duckdb"),
+    errors.StoreMemoryError("no", path="a.duckdb"),
     errors.InsufficientDataError("no"),
     errors.BusyError("no"),
     TracekitError("no"),

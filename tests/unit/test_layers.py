@@ -28,16 +28,19 @@ ALLOWED = {
     "ingest": FOUNDATION | {"records", "otlp", "importers", "store"},
     "partition": FOUNDATION,
     "stages": FOUNDATION | {"store", "partition"},
+    "warehouse": FOUNDATION | {"records", "store", "ingest", "stages"},
     "receiver": FOUNDATION | {"records", "otlp", "store", "ingest", "stages"},
     "analysis": FOUNDATION | {"records", "store", "partition", "stages"},
     "wording": FOUNDATION | {"records", "analysis"},
     "charts": FOUNDATION | {"analysis", "wording"},
     "output": FOUNDATION | {"calendar_bounds"},
     "report": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest"},
+    "export": FOUNDATION,
     "remote": FOUNDATION,
-    "api": FOUNDATION | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote"},
+    "api": FOUNDATION
+    | {"output", "store", "stages", "analysis", "wording", "ingest", "report", "remote", "export", "warehouse"},
     "serving": FOUNDATION | {"store", "ingest", "stages", "receiver", "remote", "api"},
-    "cli": FOUNDATION | {"output", "ingest", "analysis", "report", "api", "store", "receiver", "serving"},
+    "cli": FOUNDATION | {"output", "ingest", "analysis", "report", "api", "store", "receiver", "serving", "warehouse"},
 }
 
 # Modules that outsiders may name beside their room: code that numba compiles into other code.

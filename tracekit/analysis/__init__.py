@@ -12,6 +12,7 @@ from tracekit.analysis.answer import (
     questions,
     registered,
 )
+from tracekit.analysis.batching import ServingChange
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
 from tracekit.analysis.checks import CHECKS, Check, Finding
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
@@ -25,7 +26,7 @@ from tracekit.analysis.goodput import GoodputAnswer, goodput
 from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
-from tracekit.analysis.judgement import Judgement, judge
+from tracekit.analysis.judgement import Judgement, judge, judge_like
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
@@ -45,19 +46,25 @@ from tracekit.analysis.request_failures import request_failures
 from tracekit.analysis.request_failures_answer import RequestFailures
 from tracekit.analysis.request_goodput import request_goodput
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput
+from tracekit.analysis.request_whatif import RequestWhatIf, request_whatif
+from tracekit.analysis.request_whatif_basis import WhatIfBasis
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
-from tracekit.analysis.tail import tail
+from tracekit.analysis.tail import chosen_quantile, tail
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import (
+    certain_stages,
     clear_differences,
+    grown_stages,
+    is_led_by_stages,
     is_load,
     is_mix,
     lacks_counterparts,
     large_stages,
     larger_work,
     load_bounds_ns,
+    longer_ns,
     slower_calls,
     slower_for_some,
     slower_stages,
@@ -66,7 +73,7 @@ from tracekit.analysis.verdict import (
 from tracekit.analysis.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.whose import clear_whose
 from tracekit.analysis.windows import window_cohort
-from tracekit.analysis.worded import has_words, in_words, words_for
+from tracekit.analysis.worded import has_words, in_words, picture_for, words_for
 
 __all__ = [
     "BASELINE",
@@ -112,7 +119,9 @@ __all__ = [
     "QualityAnswer",
     "RequestFailures",
     "RequestGoodput",
+    "RequestWhatIf",
     "Selection",
+    "ServingChange",
     "Slo",
     "SloSet",
     "StageSums",
@@ -120,8 +129,11 @@ __all__ = [
     "TailAnswer",
     "WhatIf",
     "WhatIfAnswer",
+    "WhatIfBasis",
     "answer_kinds",
     "band_cohort",
+    "certain_stages",
+    "chosen_quantile",
     "clear_differences",
     "clear_whose",
     "compare",
@@ -129,18 +141,23 @@ __all__ = [
     "explain_hang",
     "failures",
     "goodput",
+    "grown_stages",
     "has_words",
     "in_words",
+    "is_led_by_stages",
     "is_load",
     "is_mix",
     "judge",
+    "judge_like",
     "kind_of",
     "lacks_counterparts",
     "large_stages",
     "larger_work",
     "load_bounds_ns",
+    "longer_ns",
     "metrics",
     "observed_steps",
+    "picture_for",
     "pipeline_steps",
     "published_slowdowns",
     "quality",
@@ -151,6 +168,7 @@ __all__ = [
     "registered",
     "request_failures",
     "request_goodput",
+    "request_whatif",
     "slo_file",
     "slower_calls",
     "slower_for_some",

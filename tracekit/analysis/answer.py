@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_chec
 
 import polars as pl
 
-from tracekit.analysis.worded import in_words
+from tracekit.analysis.worded import Drawn, in_words
 from tracekit.errors import UsageError
 from tracekit.schema import exchanged
 
@@ -73,10 +73,12 @@ class Answer(Protocol):
     @property
     def units(self) -> pl.DataFrame | None: ...
 
+    def chart(self) -> Any: ...
+
     def as_dict(self) -> dict[str, Any]: ...
 
 
-class BaseAnswer:
+class BaseAnswer(Drawn):
     """What answers that are frozen dataclasses share: their sentences, and their JSON.
 
     `not_in_json` names fields that are not part of the JSON: those that only sentences need, and the units.

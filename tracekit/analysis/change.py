@@ -32,6 +32,7 @@ _UNITS_PER_SLICE = 8
 _FEWEST_SLICES = 16
 _SHORTEST_SLICES = 3
 _SLOW_RANKS = (0.9, 0.98)
+_METRIC = "metric"
 _STAGE_SHARE = 0.001
 _CLIPPED_DEVIATIONS = 6.0
 """Slices further than so many median deviations from the median count as this far: one outlier is no episode."""
@@ -92,7 +93,26 @@ def _clearest(series: dict[str, np.ndarray], tested: int) -> tuple[str, _Episode
     """The series with the episode furthest beyond chance; `tested`: series that share the false alarms."""
     episodes = {name: episode(course, FALSE_ALARM / tested) for name, course in series.items()}
     name = max(episodes, key=lambda name: episodes[name].ratio)
-    return (name, episodes[name]) if episodes[name].ratio > 1 else None
+    if episodes[name].ratio <= 1:
+        return None
+    if name.startswith(_METRIC):
+        name = _whole(name, {other: found for other, found in episodes.items() if other.startswith(_METRIC)})
+    return name, episodes[name]
+
+
+def _whole(name: str, episodes: dict[str, _Episode]) -> str:
+    """Of the series of the metric that are beyond chance the one whose episode is longest and holds that of `name`.
+
+    Where a queue grows for a minute, the slowest of all are those of its end: that is where ranks above a high one
+    stand out most, and the beginning would count as the time before.
+    """
+    core = episodes[name]
+    holding = [
+        (found.last - found.first, other)
+        for other, found in episodes.items()
+        if found.ratio > 1 and found.first <= core.first and found.last >= core.last
+    ]
+    return max(holding)[1]
 
 
 def episode(course: np.ndarray, false_alarm: float) -> _Episode:
@@ -185,8 +205,8 @@ def _clipped(course: np.ndarray) -> np.ndarray:
 
 def _metric_series(units: MeasuredUnits, slices: np.ndarray) -> dict[str, np.ndarray]:
     ranks = _class_ranks(units)
-    series = {"metric": _slice_means(ranks, slices)}
-    return series | {f"metric above {rank}": _slice_means(ranks > rank, slices) for rank in _SLOW_RANKS}
+    series = {_METRIC: _slice_means(ranks, slices)}
+    return series | {f"{_METRIC} above {rank}": _slice_means(ranks > rank, slices) for rank in _SLOW_RANKS}
 
 
 def _class_ranks(units: MeasuredUnits) -> np.ndarray:

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis import blocks
-from tracekit.analysis.answer import question
-from tracekit.analysis.compare_answer import CompareAnswer, Verdict
+from tracekit.analysis.answer import UNITS_SCHEMA, question
+from tracekit.analysis.compare_answer import METRIC_SCHEMA, OUTCOME_SCHEMA, STAGE_SCHEMA, CompareAnswer, Verdict
+from tracekit.analysis.compare_evidence import compared_evidence
 from tracekit.analysis.compare_load import is_of_load, load_frame, stage_layers
 from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selected
 from tracekit.analysis.judgement import middle_ranks, own_block_count
@@ -32,22 +33,6 @@ ENDINGS = {
     "invalid": ("invalid",),
 }
 """Ways to end that are compared, and their buckets."""
-
-_CHANGE = {
-    "before_ns": pl.Int64, "after_ns": pl.Int64, "excess_ns": pl.Int64, "low_ns": pl.Int64, "high_ns": pl.Int64,
-    "significant": pl.Boolean, "relative": pl.Float64,
-}  # fmt: skip
-METRIC_SCHEMA = {"metric": pl.String, **_CHANGE, "mix_ns": pl.Int64} | dict.fromkeys(
-    (
-        "before_p50_ns", "after_p50_ns", "before_p99_ns", "after_p99_ns",
-        "before_count", "after_count", "matched_before", "matched_after",
-    ),
-    pl.Int64,
-)  # fmt: skip
-STAGE_SCHEMA = {"metric": pl.String, "stage": pl.String, **_CHANGE}
-OUTCOME_SCHEMA = {"outcome": pl.String} | dict.fromkeys(("before", "after", "change", "low", "high"), pl.Float64) | {
-    "significant": pl.Boolean
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,18 +75,28 @@ def compare(
     judged = _Judged(uncertainty, means, shares)
     metrics, stages = _metric_frame(matches, judged), _stage_frame(names, matches, judged)
     outcomes = _outcome_frame(shares, judged)
-    load = load_frame(sides)
+    load = load_frame(sides, matches.get("e2e"))
     verdict = shortage or _verdict(metrics, stages, outcomes)
     if verdict == "no_change" and min(block_counts) < blocks.MINIMUM_BLOCKS:
         verdict = "too_few_blocks"
     if verdict in ("regressed", "stage_slower") and is_of_load(load, stages, outcomes, stage_layers(database, names)):
         verdict = "load_or_slowness"
+    evidence = compared_evidence(databases, compared)
     return CompareAnswer(
         before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
         metrics=metrics, stages=stages, outcomes=outcomes, load=load,
-        method="blocks" if uncertainty else "none", block_counts=block_counts, verdict=verdict,
+        method="blocks" if uncertainty else "none", block_counts=block_counts,
+        verdict="refused" if evidence.verdict == "refused" else verdict,
+        evidence=evidence, units=_unit_rows(sides, is_one_store=databases[0] is databases[1]),
         left_out=compared.left_out, seen_from=compared.seen_from,
     )  # fmt: skip
+
+
+def _unit_rows(sides: list[ComparedSide], *, is_one_store: bool) -> pl.DataFrame:
+    """The requests of the sides (UNITS_SCHEMA); ids of two stores mean nothing together."""
+    cohorts = {"baseline": sides[0], "selection": sides[1]} if is_one_store else {"selection": sides[1]}
+    parts = [side.units.select("unit_id", cohort=pl.lit(name)) for name, side in cohorts.items()]
+    return pl.concat(parts).cast(UNITS_SCHEMA)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -181,7 +176,7 @@ def _judged(
 
 def _before(sides: list[ComparedSide]) -> BeforeSide:
     lengths = [int(np.ptp(side.units["start_ns"].to_numpy())) + 1 for side in sides]
-    return BeforeSide(0, lengths[0] / lengths[1])
+    return BeforeSide(0, max(lengths[0] / lengths[1], len(sides[0].units) / len(sides[1].units)), is_all=False)
 
 
 def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from tracekit.analysis.worded import in_words
-from tracekit.schema import exchanged
+from tracekit.analysis.answer import BaseAnswer, registered
+from tracekit.analysis.evidence import Evidence
 
 Verdict = Literal[
     "regressed",
@@ -20,18 +20,36 @@ Verdict = Literal[
     "too_few_blocks",
     "too_few_units",
     "no_units",
+    "refused",
 ]
 """regressed: a metric, goodput or failures are worse beyond chance. improved: better, and nothing is worse.
 mixed: some are worse and others better. stage_slower: no whole metric is worse beyond chance, but a stage is.
 load_or_slowness: more work arrived after, and what takes longer does so where requests wait for each other.
 no_change: nothing beyond chance. too_few_units, too_few_blocks: the figures are exact, but nothing follows from them.
-no_units: a side is empty.
+no_units: a side is empty. refused: the data are too damaged to bear a conclusion.
 """
 
 
-@exchanged("compare")
+_CHANGE = {
+    "before_ns": pl.Int64, "after_ns": pl.Int64, "excess_ns": pl.Int64, "low_ns": pl.Int64, "high_ns": pl.Int64,
+    "significant": pl.Boolean, "relative": pl.Float64,
+}  # fmt: skip
+METRIC_SCHEMA = {"metric": pl.String, **_CHANGE, "mix_ns": pl.Int64} | dict.fromkeys(
+    (
+        "before_p50_ns", "after_p50_ns", "before_p99_ns", "after_p99_ns",
+        "before_count", "after_count", "matched_before", "matched_after",
+    ),
+    pl.Int64,
+)  # fmt: skip
+STAGE_SCHEMA = {"metric": pl.String, "stage": pl.String, **_CHANGE}
+OUTCOME_SCHEMA = {"outcome": pl.String} | dict.fromkeys(("before", "after", "change", "low", "high"), pl.Float64) | {
+    "significant": pl.Boolean
+}  # fmt: skip
+
+
+@registered("compare", rows="stages", title="What changed?")
 @dataclass(frozen=True)
-class CompareAnswer:
+class CompareAnswer(BaseAnswer):
     """Requests before and after, metric by metric and stage by stage, at the same mix.
 
     before, after, where: the question. before_count, after_count: requests of the sides.
@@ -48,8 +66,12 @@ class CompareAnswer:
         any row is called significant is 5 %.
     left_out: requests of both sides that no answer counts with these, by reason; seen_from: the layer that these are
         seen from, None where they call no model.
+    evidence: what the requests of both sides can bear. units: their ids, those before as `baseline` and those after as
+        `selection`; of two stores only those of the second.
     verdict, summary: the conclusion.
     """
+
+    schema: ClassVar = {"metrics": METRIC_SCHEMA, "stages": STAGE_SCHEMA, "outcomes": OUTCOME_SCHEMA}
 
     before: str | None
     after: str | None
@@ -63,13 +85,10 @@ class CompareAnswer:
     method: str
     block_counts: list[int]
     verdict: Verdict
+    evidence: Evidence
+    units: pl.DataFrame
     left_out: dict[str, int] = field(default_factory=dict)
     seen_from: str | None = None
-
-    @property
-    def summary(self) -> str:
-        """The conclusion in sentences, as `tracekit.wording` says it."""
-        return in_words(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values, stages inside their metric."""
@@ -93,6 +112,7 @@ class CompareAnswer:
             "seen_from": self.seen_from,
             "verdict": self.verdict,
             "summary": self.summary,
+            "quality": self.evidence.as_dict(),
         }
 
     def regressions(self, share: float) -> list[str]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from tracekit.analysis.compared_sides import ComparedSide
-from tracekit.analysis.load import HIGHER_FACTOR
+from tracekit.analysis.load import HIGHER_FACTOR, MORE_WORK_FACTOR, more_each
+from tracekit.analysis.same_mix import Matched
 from tracekit.analysis.verdict import MAJORITY, is_shared
 from tracekit.store import Database
 
 LOAD_SCHEMA = {"work": pl.String, "before_per_s": pl.Float64, "after_per_s": pl.Float64, "factor": pl.Float64}
 
 
-def load_frame(sides: list[ComparedSide]) -> pl.DataFrame:
-    """Requests and tokens that arrived each second on both sides (LOAD_SCHEMA)."""
+def load_frame(sides: list[ComparedSide], match: Matched | None) -> pl.DataFrame:
+    """Requests, tokens and work that arrived each second on both sides (LOAD_SCHEMA).
+
+    Work is the time, in seconds, that the classes of the requests take before (`match`, of the end-to-end time); it is
+    told where one request brings more or less of it than before, beyond chance.
+    """
     if any(len(side.units) < 2 for side in sides):
         return pl.DataFrame(schema=LOAD_SCHEMA)
     rates = []
@@ -27,7 +33,23 @@ def load_frame(sides: list[ComparedSide]) -> pl.DataFrame:
     table = [
         (name, rates[0][name], rates[1][name], rates[1][name] / rates[0][name]) for name in rates[0] if rates[0][name]
     ]
+    if match is not None and (work := _work(sides, match)):
+        before, after = (rates[side]["requests"] * work[side] / 1e9 for side in (0, 1))
+        table.append(("work", before, after, after / before))
     return pl.DataFrame(table, schema=LOAD_SCHEMA, orient="row")
+
+
+def _work(sides: list[ComparedSide], match: Matched) -> tuple[float, float] | None:
+    """Nanoseconds that a request brings, before and after, by what its class takes before; None where it is as much."""
+    known = [number >= 0 for number in match.class_no]
+    values = sides[0].served["e2e_ns"].to_numpy()[known[0]]
+    means = np.bincount(match.class_no[0][known[0]], values, minlength=len(match.weights)) / np.maximum(
+        match.counts[0], 1
+    )
+    before, after = (means[number[has]] for number, has in zip(match.class_no, known, strict=True))
+    if min(len(before), len(after)) < 2 or not more_each(after, before)[1]:
+        return None
+    return float(before.mean()), float(after.mean())
 
 
 def stage_layers(database: Database, stages: list[str]) -> pl.DataFrame:
@@ -40,7 +62,8 @@ def is_of_load(load: pl.DataFrame, stages: pl.DataFrame, outcomes: pl.DataFrame,
 
     Then load and slowness look the same. Never where more requests failed, or fewer were good.
     """
-    if not (load["factor"] >= HIGHER_FACTOR).any():
+    least = pl.when(pl.col("work") == "work").then(MORE_WORK_FACTOR).otherwise(HIGHER_FACTOR)
+    if load.filter(pl.col("factor") >= least).is_empty():
         return False
     ended_worse = pl.when(pl.col("outcome") == "good").then(pl.col("change") < 0).otherwise(pl.col("change") > 0)
     if outcomes.filter(pl.col("significant") & ended_worse).height:

@@ -36,13 +36,15 @@ class Selected:
 class Compared:
     """Both sides, the stages that their row numbers mean, and the requests that no answer counts with these.
 
-    left_out: by reason those of both sides. seen_from: the layer that the requests are seen from.
+    left_out: by reason those of both sides. seen_from: the layer that the requests are seen from. counts: what is known
+    to be wrong with the requests of each side, a row of `quality/answer_units`.
     """
 
     sides: list[ComparedSide]
     stages: list[str]
     left_out: dict[str, int]
     seen_from: str | None
+    counts: list[dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,15 @@ def compared_sides(
         compared = [
             _side(cursor, part, chosen, names) for cursor, part, chosen in zip(cursors, units, served, strict=True)
         ]
+        counts = [_known_defects(cursor, part) for cursor, part in zip(cursors, units, strict=True)]
     left_out = Counter(chosen_first.left_out) + Counter(chosen_second.left_out)
-    return Compared(compared, names, dict(left_out), chosen_first.seen_from)
+    return Compared(compared, names, dict(left_out), chosen_first.seen_from, counts)
+
+
+def _known_defects(cursor: duckdb.DuckDBPyConnection, units: pl.DataFrame) -> dict[str, int]:
+    """What is known to be wrong with the requests of a side, by the statement of all answers."""
+    cursor.register("tail_units", units.select("unit_id", left_out=pl.lit(None, pl.String)))
+    return rows(cursor, "quality/answer_units").row(0, named=True)
 
 
 def _moment_ns(text: str) -> int:

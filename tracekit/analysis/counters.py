@@ -43,7 +43,8 @@ def counter_frame(comparison: Comparison) -> pl.DataFrame:
         found.with_columns(is_higher=is_higher)
         .sort(
             "is_higher",
-            ratio,
+            # Sums of doubles end differently by their order; that decides nothing.
+            ratio.round(9),
             "stage",
             "metric",
             "host_name",

@@ -14,7 +14,7 @@ COVERAGE_SCHEMA = {
 }  # fmt: skip
 
 LOOKED_AT_TRACES = 20_000
-"""An answer looks at about so many traces, `quality` at all."""
+"""An answer looks at about so many traces, and says so; `quality` looks at all."""
 
 
 def coverage_frame(database: Database, *, every: int = 1) -> pl.DataFrame:
@@ -27,8 +27,12 @@ def coverage_frame(database: Database, *, every: int = 1) -> pl.DataFrame:
 
 def coverage_findings(database: Database, *, unit_count: int) -> list[Finding]:
     """What of it a question about this many units has to live with."""
-    frame = coverage_frame(database, every=1 + unit_count // LOOKED_AT_TRACES)
-    return [found(*row) for row in coverage_checks(frame).iter_rows()]
+    every = 1 + unit_count // LOOKED_AT_TRACES
+    checks = coverage_checks(coverage_frame(database, every=every))
+    if every > 1:
+        sampled = pl.format("{} in a sample of one trace in {}", "check_name", pl.lit(every)).alias("check_name")
+        checks = checks.with_columns(sampled)
+    return [found(*row) for row in checks.iter_rows()]
 
 
 def coverage_checks(frame: pl.DataFrame) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 from tracekit.analysis.exact import plain_rows
 from tracekit.analysis.peaks import model_flops_utilisation
 from tracekit.analysis.stragglers import StragglersAnswer, stragglers
-from tracekit.analysis.worded import in_words
+from tracekit.analysis.worded import Drawn, in_words
 from tracekit.schema import JobStage, StepStage, exchanged, unsplit
 from tracekit.store import Database
 
@@ -51,7 +51,7 @@ JOB_SCHEMA = pl.Schema({
 
 @exchanged("job_goodput")
 @dataclass(frozen=True)
-class JobGoodput:
+class JobGoodput(Drawn):
     """The ledgers of training jobs; accelerator nanoseconds are exact decimals without digits behind the point.
 
     jobs: one row a job (JOB_SCHEMA): `sg * rg * pg == goodput`, the share of all requested accelerator time that

@@ -13,7 +13,7 @@ from tracekit.analysis.comparison import Layout
 from tracekit.analysis.influence import influence_sums
 from tracekit.analysis.like_units import like_influence
 from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, from_slices, from_windows, widened
+from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, WindowChance, from_slices, from_windows
 from tracekit.schema import MINIMUM_UNITS
 
 Shortage = Literal["too_few_units", "too_few_blocks"]
@@ -32,12 +32,12 @@ class Judgement:
     method: Literal["windows", "blocks", "none"]
     block_counts: list[int]
     block_ns: list[int]
-    uncertainty: Uncertainty | None
+    uncertainty: Uncertainty | WindowChance | None
     shortage: Shortage | None = None
-    like_uncertainty: Uncertainty | None = None
+    like_uncertainty: Uncertainty | WindowChance | None = None
 
     @property
-    def deciding(self) -> Uncertainty | None:
+    def deciding(self) -> Uncertainty | WindowChance | None:
         """What says whether a stage is slower: against like units where the units differ, else as a whole."""
         return self.like_uncertainty or self.uncertainty
 
@@ -52,7 +52,7 @@ def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, in
         return Judgement("none", [], [], None, "too_few_units")
     contributions = {number: influence_sums(band_sums(sums, cohorts, number, edges[number])) for number in edges}
     if reference.band is None:
-        return _by_windows(sums, tail, reference, contributions[TAIL])
+        return _by_windows(sums, tail, reference)
     if tail.units is reference.units:
         return _by_blocks([(tail.units, contributions[TAIL] - contributions[REFERENCE])], blocks.MINIMUM_BLOCKS)
     sides = [(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])]
@@ -70,13 +70,10 @@ def _quarter_count(cohort: Cohort) -> int:
     return len(np.unique(cohort.bins * blocks.FEWEST_BLOCKS // blocks.SLICE_COUNT))
 
 
-def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort, contributions: np.ndarray) -> Judgement:
+def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort) -> Judgement:
     counts = np.bincount(reference.bins)
     means = with_total(sums.by_bin[REFERENCE] / counts[:, None])
-    between = from_windows(means)
-    own = _by_blocks([(tail.units, contributions)], is_all=_is_all(tail)).uncertainty
-    uncertainty = between if own is None else widened(between, own)
-    return Judgement("windows", [len(counts)], [tail.units.duration_ns], uncertainty)
+    return Judgement("windows", [len(counts)], [tail.units.duration_ns], from_windows(means))
 
 
 def _by_blocks(
@@ -95,16 +92,19 @@ def _by_blocks(
     ]
     if min(occupied) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
-    before = _before(sides, sliced) if has_before else None
+    before = _before(sides, sliced, is_all=is_all) if has_before else None
     return Judgement("blocks", counts, lengths, from_slices(sliced, before))
 
 
-def _before(sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide]) -> BeforeSide | None:
+def _before(
+    sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide], *, is_all: bool
+) -> BeforeSide | None:
     """The second side as the one before, where it has blocks enough to show what is chance."""
     if sliced[1].block_counts[-1] < blocks.FEWEST_BLOCKS:
         return None
-    after, before = (units.duration_ns for units, _ in sides)
-    return BeforeSide(1, before / max(after, 1))
+    (after, _), (before, _) = sides
+    ratio = max(before.duration_ns / max(after.duration_ns, 1), before.count / max(after.count, 1))
+    return BeforeSide(1, ratio, is_all)
 
 
 def _sliced(units: MeasuredUnits, contributions: np.ndarray, *, is_all: bool) -> SlicedSide:

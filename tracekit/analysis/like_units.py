@@ -47,6 +47,13 @@ class LikeUnits:
         weights = np.divide(ours * scale, theirs, out=np.zeros(len(ours)), where=theirs > 0)
         return cls(selection, baseline, weights)
 
+    @cached_property
+    def baseline_class_means(self) -> np.ndarray:
+        """Mean metric of each class in the baseline: float64[classes], NaN where it has none of it."""
+        ours, theirs = class_counts(self.selection, self.baseline)
+        sums = np.bincount(self.baseline.class_id, self.baseline.value_ns, minlength=len(ours))
+        return np.divide(sums, theirs, out=np.full(len(ours), np.nan), where=theirs > 0)
+
     @property
     def own_weight(self) -> float:
         """Weight of a unit of the selection whose class the baseline lacks."""

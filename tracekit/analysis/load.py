@@ -12,11 +12,15 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis.comparison import Comparison
+from tracekit.analysis.like_units import LikeUnits
 from tracekit.analysis.measured import BASELINE, SELECTION
 from tracekit.schema import UnitKind
 
 HIGHER_FACTOR = 1.25
 """Less additional work than this is no load rise, however certain it is."""
+
+MORE_WORK_FACTOR = 1.1
+"""Where requests of other classes arrive, so many times the work is more: queues grow faster than what fills them."""
 
 _STANDARD_ERRORS = 3.0
 
@@ -30,7 +34,7 @@ LOAD_SCHEMA = {
 
 
 def load_frame(comparison: Comparison) -> pl.DataFrame:
-    """Work that arrived each second on both sides (LOAD_SCHEMA): requests, their input and output tokens.
+    """Work that arrived each second on both sides (LOAD_SCHEMA): requests, their input and output tokens, and `work`.
 
     `is_higher`: more arrived for the selection than chance and `HIGHER_FACTOR` allow. Empty for steps, and
     without a baseline selection; no row for work that one side has none of.
@@ -40,7 +44,7 @@ def load_frame(comparison: Comparison) -> pl.DataFrame:
     arrived = comparison.rows("tail/load")
     sides = [arrived.filter(pl.col("side") == side, pl.col("amount") > 0) for side in (SELECTION, BASELINE)]
     both = sides[0].join(sides[1], on="work", suffix="_before").sort("work")
-    return both.with_columns(
+    arrivals = both.with_columns(
         selection_per_s=_rate(""), baseline_per_s=_rate("_before"), spread=_spread("") + _spread("_before")
     ).select(
         "work",
@@ -49,6 +53,39 @@ def load_frame(comparison: Comparison) -> pl.DataFrame:
         factor=pl.col("selection_per_s") / pl.col("baseline_per_s"),
         is_higher=_is_higher(),
     )
+    like = comparison.layout.like
+    return arrivals if like is None else pl.concat([arrivals, _work(like, arrivals.filter(work="requests"))])
+
+
+def _work(like: LikeUnits, requests: pl.DataFrame) -> pl.DataFrame:
+    """The time that arrived each second, in seconds: what the classes of the requests take in the baseline.
+
+    The same number of requests of a larger model is more to do. One row, or none where a request brings as much as
+    before, as far as chance lets know.
+    """
+    means = like.baseline_class_means
+    sides = [means[units.class_id] for units in (like.selection, like.baseline)]
+    sides = [times[~np.isnan(times)] for times in sides]
+    if requests.is_empty() or min(len(times) for times in sides) < 2:
+        return pl.DataFrame(schema=LOAD_SCHEMA)
+    each, is_certain = more_each(*sides)
+    if not is_certain:
+        return pl.DataFrame(schema=LOAD_SCHEMA)
+    rates = [requests[0, f"{side}_per_s"] * times.mean() / 1e9
+             for side, times in zip(("selection", "baseline"), sides, strict=True)]  # fmt: skip
+    factor = requests[0, "factor"] * each
+    row = ("work", *rates, factor, min(each, factor) >= MORE_WORK_FACTOR)
+    return pl.DataFrame([row], schema=LOAD_SCHEMA, orient="row")
+
+
+def more_each(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, bool]:
+    """How many times as much one request brings as the other side's, and whether that is beyond chance."""
+    means = [float(times.mean()) for times in (ours, theirs)]
+    if not min(means):
+        return 1.0, False
+    spread = sum(float(times.var()) / len(times) / mean**2 for times, mean in zip((ours, theirs), means, strict=True))
+    each = means[0] / means[1]
+    return each, bool(np.log(each) > _STANDARD_ERRORS * np.sqrt(spread))
 
 
 def _rate(suffix: str) -> pl.Expr:

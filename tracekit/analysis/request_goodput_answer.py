@@ -9,7 +9,7 @@ import polars as pl
 
 from tracekit.analysis.answer import plain
 from tracekit.analysis.slo import SloSet
-from tracekit.analysis.worded import in_words
+from tracekit.analysis.worded import Drawn, in_words
 from tracekit.schema import BUCKETS as BUCKETS
 from tracekit.schema import exchanged
 
@@ -33,7 +33,7 @@ aiperf: as AIPerf: completed and failed requests; e2e ends with the last token; 
 
 @exchanged("request_goodput")
 @dataclass(frozen=True)
-class RequestGoodput:
+class RequestGoodput(Drawn):
     """Requests against an SLO, each in exactly one bucket: `attempted == good + sum(buckets.values())`.
 
     slo, mode, where: the question.

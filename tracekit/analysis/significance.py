@@ -14,6 +14,9 @@ from tracekit.analysis import blocks
 CONFIDENCE = 0.95
 _DRAWS = 4000
 _SKEWNESS_FREEDOM = 9
+_MOST_SKEW = 2.0
+"""More skewness than this (that of an exponential) is not corrected for: few blocks show it too badly."""
+
 _SEED = 20_241_107
 """The critical value is simulated with a fixed seed: the same data give the same answer."""
 
@@ -24,16 +27,14 @@ class Uncertainty:
 
     `standard_error`: float64[S], in the unit of the estimates. `skewness`: float64[S], that of the estimates.
     `critical`: float64[S], the |t| of each that chance alone exceeds for any of all S in 5 % of cases. `reach`:
-    float64[S], the |t| that it exceeds in 5 % of cases for this one. `interval_error`: float64[S], the spread that
-    intervals must cover where it is more than that of the test; None where it is the same. `before`: the same estimates
-    judged by what the side before shows of chance alone (`Before`); None where there is no such side.
+    float64[S], the |t| that it exceeds in 5 % of cases for this one. `before`: the same estimates judged by what the
+    side before shows of chance alone (`Before`); None where there is no such side.
     """
 
     standard_error: np.ndarray
     skewness: np.ndarray
     critical: np.ndarray
     reach: np.ndarray
-    interval_error: np.ndarray | None = None
     before: Before | None = None
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
@@ -52,9 +53,8 @@ class Uncertainty:
         """
         skew_low = _bent(-self.reach, self.skewness)
         skew_high = _bent(self.reach, self.skewness)
-        error = self.standard_error if self.interval_error is None else self.interval_error
-        low = estimates - error * np.maximum(skew_high, self.reach)
-        high = estimates - error * np.minimum(skew_low, -self.reach)
+        low = estimates - self.standard_error * np.maximum(skew_high, self.reach)
+        high = estimates - self.standard_error * np.minimum(skew_low, -self.reach)
         return (low, high) if self.before is None else self.before.narrowed(estimates, low, high)
 
 
@@ -64,23 +64,34 @@ class Before:
 
     An incident swings slowly by itself, as a queue does that grows for a minute. Whether it is one, and how much longer
     its time took than it would have, is asked of the time before, in which there was none.
-    `standard_error`, `critical`, `reach`: float64[S] as of `Uncertainty`; errors of zero say nothing.
+    `standard_error`, `skewness`, `critical`, `reach`: float64[S] as of `Uncertainty`, but of the chance itself, one
+    more draw of which the side after is: where it is skew to the right, it reaches further there. Errors of zero say
+    nothing. `test_error`: the spread that a finding must exceed, no less than `standard_error`.
     """
 
     standard_error: np.ndarray
+    skewness: np.ndarray
     critical: np.ndarray
     reach: np.ndarray
+    test_error: np.ndarray
 
     def exceeds(self, estimates: np.ndarray) -> np.ndarray:
         """Which estimates are more than the side before makes by chance."""
-        is_known = self.standard_error > 0
-        return is_known & (np.abs(estimates) > self.critical * np.where(is_known, self.standard_error, np.inf))
+        is_known = self.test_error > 0
+        low, high = _reached(self.critical, self.skewness)
+        statistic = estimates / np.where(is_known, self.test_error, np.inf)
+        return is_known & ((statistic > high) | (statistic < low))
+
+    def intervals(self, estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the 95 % interval of how much longer this time took than it would have."""
+        low, high = _reached(self.reach, self.skewness)
+        return estimates - self.standard_error * high, estimates - self.standard_error * low
 
     def narrowed(self, estimates: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Intervals of how much longer this time took than it would have, where they say more than the given ones."""
-        reached = np.where(self.standard_error > 0, self.standard_error * self.reach, np.inf)
-        is_narrower = 2 * reached < high - low
-        return np.where(is_narrower, estimates - reached, low), np.where(is_narrower, estimates + reached, high)
+        """Those intervals where they say more than the given ones."""
+        own_low, own_high = self.intervals(estimates)
+        is_narrower = (self.standard_error > 0) & (own_high - own_low < high - low)
+        return np.where(is_narrower, own_low, low), np.where(is_narrower, own_high, high)
 
 
 @dataclass(frozen=True)
@@ -136,10 +147,15 @@ def from_slices(sides: list[SlicedSide], before: BeforeSide | None = None) -> Un
 
 @dataclass(frozen=True)
 class BeforeSide:
-    """The side before: its `number`, and how many times as long as the other side it is (`length_ratio`)."""
+    """The side before: its `number`, and how many times as long as the other side it is (`length_ratio`).
+
+    Or how many times as many units it has, where that is more: the mean of a few differs more. `is_all`: whether the
+    estimates are of all units. The slowest are few, their times long-tailed: the time before may lack what they have.
+    """
 
     number: int
     length_ratio: float
+    is_all: bool
 
 
 def _judged_before(
@@ -150,42 +166,80 @@ def _judged_before(
     A time as long as the side after would spread by the variance of the side before times the ratio of their lengths,
     and not by less than its own slices do as if they were independent.
     """
-    variance, _, freedom = moments[before.number]
+    variance, cubes, freedom = moments[before.number]
     after = sides[1 - before.number]
+    ratio = before.length_ratio
     apart = (after.contributions**2).sum(axis=0)
-    error = np.sqrt(variance + np.maximum(variance * before.length_ratio, apart))
+    test_error = np.sqrt(variance + np.maximum(variance * ratio, apart))
+    error = np.sqrt(variance * (1 + ratio)) if before.is_all else test_error
+    # A mean of n has the third moment of one over n squared.
+    skewness = _skewness(cubes * (ratio**2 - 1), error, freedom)
     numbers = freedom.astype(int).tolist()
     critical, reach = ([student_quantile(level, each) for each in numbers] for level in (1 - chance, CONFIDENCE))
-    return Before(error, np.array(critical), np.array(reach))
+    return Before(error, skewness, np.array(critical), np.array(reach), test_error)
 
 
-def widened(uncertainty: Uncertainty, other: Uncertainty) -> Uncertainty:
-    """The same test, with intervals that also reach as far as the spread of `other` says.
+@dataclass(frozen=True)
+class WindowChance:
+    """Chance between windows, as `Uncertainty` is asked."""
 
-    Windows before show what is chance in health; a fault may have a spread of its own.
-    """
-    own = other.standard_error * other.reach / uncertainty.reach
-    return replace(uncertainty, interval_error=np.maximum(uncertainty.standard_error, own))
+    before: Before
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Spread of one more window less the mean of the others."""
+        return self.before.standard_error
+
+    def exceeds(self, estimates: np.ndarray) -> np.ndarray:
+        """Which estimates are more than windows differ by chance; any, where they do not differ at all."""
+        certain = (self.before.standard_error == 0) & (estimates != 0)
+        return certain | self.before.exceeds(estimates)
+
+    def intervals(self, estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the 95 % interval of each estimate."""
+        return self.before.intervals(estimates)
 
 
-def from_windows(window_means: np.ndarray) -> Uncertainty:
-    """Uncertainty of one more window against K like it: float64[K, S] means, t with K - 1 degrees of freedom.
+def from_windows(window_means: np.ndarray) -> WindowChance:
+    """Chance of one more window against K like it: float64[K, S] means, t with K - 1 degrees of freedom.
 
-    The standard error is sd * sqrt(1 + 1/K): that of a new window minus the mean of K windows.
+    The standard error is sd * sqrt(1 + 1/K): that of a new window minus the mean of K windows. Its skewness is that of
+    a window: the mean of many has nearly none.
     """
     count = len(window_means)
-    parts = (window_means - window_means.mean(axis=0)) * np.sqrt((1 + 1 / count) / (count - 1))
+    deviations = window_means - window_means.mean(axis=0)
+    parts = deviations * np.sqrt((1 + 1 / count) / (count - 1))
+    error = np.sqrt((parts**2).sum(axis=0))
     freedom = np.full(parts.shape[1], count - 1)
-    return _uncertainty(np.sqrt((parts**2).sum(axis=0)), (parts**3).sum(axis=0), freedom, _least_chance(parts))
+    cubes = (deviations**3).sum(axis=0) * count / ((count - 1) * (count - 2))
+    chance = _least_chance(parts)
+    numbers = freedom.tolist()
+    critical, reach = ([student_quantile(level, each) for each in numbers] for level in (1 - chance, CONFIDENCE))
+    return WindowChance(Before(error, _skewness(cubes, error, freedom), np.array(critical), np.array(reach), error))
 
 
-def _uncertainty(error: np.ndarray, cubes: np.ndarray, freedom: np.ndarray, least_chance: float) -> Uncertainty:
+def _skewness(cubes: np.ndarray, error: np.ndarray, freedom: np.ndarray) -> np.ndarray:
     skewness = np.divide(cubes, error**3, out=np.zeros_like(error), where=error > 0)
     # So few parts do not show a third moment.
     skewness[freedom < _SKEWNESS_FREEDOM] = 0.0
+    return np.clip(skewness, -_MOST_SKEW, _MOST_SKEW)
+
+
+def _reached(reach: np.ndarray, skewness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far chance reaches down and up, in standard errors (Cornish and Fisher 1938); up no less than evenly."""
+    bent = skewness * (reach**2 - 1) / 6
+    return np.minimum(bent - reach, -reach / 2), np.maximum(reach + bent, reach)
+
+
+def _uncertainty(error: np.ndarray, cubes: np.ndarray, freedom: np.ndarray, least_chance: float) -> Uncertainty:
     numbers = freedom.tolist()
     critical = np.array([student_quantile(1 - least_chance, number) for number in numbers])
-    return Uncertainty(error, skewness, critical, np.array([student_quantile(CONFIDENCE, each) for each in numbers]))
+    return Uncertainty(
+        error,
+        _skewness(cubes, error, freedom),
+        critical,
+        np.array([student_quantile(CONFIDENCE, each) for each in numbers]),
+    )
 
 
 def _family_chance(sides: list[SlicedSide]) -> float:

@@ -17,12 +17,14 @@ from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comp
 from tracekit.analysis.counters import counter_frame
 from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
+from tracekit.analysis.growth import create_call_rows, drop_call_rows, growth_frame
 from tracekit.analysis.judgement import Judgement, judge, judge_like
 from tracekit.analysis.like_units import LikeUnits
 from tracekit.analysis.load import load_frame
 from tracekit.analysis.measured import MeasuredUnits, band, clock_resolution_ns
 from tracekit.analysis.rare_calls import rare_call_frame
 from tracekit.analysis.selection import Selection
+from tracekit.analysis.services import service_frames
 from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.verdict import NEGLIGIBLE_SHARE, verdict_of
@@ -36,6 +38,9 @@ PRACTICAL_SHARE = 0.05
 
 SURE_PART = 0.25
 """A stage that is surely slower and has this share of the excess comes before larger ones that could be chance."""
+
+TIED_FACTOR = 1.5
+"""A quantile at which so many times the units lie that it should leave is one value of many units, and not taken."""
 
 EXEMPLAR_LIMIT = 5
 """Units that are shown for each stage."""
@@ -166,12 +171,18 @@ def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
     compared = sides[:1] if baseline == BODY_BASELINE else sides
     like = LikeUnits.of(*sides) if baseline != BODY_BASELINE else None
     for quantile in DEFAULT_QUANTILES:
-        has_enough = all(band(units, lower=quantile).count >= MINIMUM_UNITS for units in compared)
+        has_enough = all(_has_tail(units, quantile) for units in compared)
         # A few units that stand for many say little.
         has_like = like is None or not like.is_changed or like.effective_count(quantile) >= MINIMUM_UNITS
         if has_enough and has_like:
             return quantile
     return 0.0
+
+
+def _has_tail(units: MeasuredUnits, quantile: float) -> bool:
+    """Whether a quantile leaves enough units, and not far more than it says: equal values at it are no slow ones."""
+    count = band(units, lower=quantile).count
+    return count >= MINIMUM_UNITS and count <= max(TIED_FACTOR * (1 - quantile) * units.count, MINIMUM_UNITS)
 
 
 def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | None, *, quantile: float) -> TailAnswer:
@@ -216,11 +227,12 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     differences, compared, set_aside = difference_frame(comparison)
     facts = _excess(comparison, judgement, resolution_ns)
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
+    grown = _growth(comparison)
     whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
     if comparison.layout.levels:
         clear = clear_whose(whose).filter(pl.col("excess_ns") >= NEGLIGIBLE_SHARE * comparison.reference.mean_ns)
         is_clear |= len(clear) > 0
-        stages = _surest_first(stages, clear, comparison.excess_ns if facts["significant"] else 0)
+        stages = _surest_first(stages, clear, grown["growth"], comparison.excess_ns if facts["significant"] else 0)
     if judgement.method == "blocks" and min(judgement.block_counts) < MINIMUM_BLOCKS and not is_clear:
         facts["shortage"] = "too_few_blocks"
     return facts | {
@@ -231,6 +243,7 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "size": size_frame(comparison, operations),
         "load": load_frame(comparison),
         "rare_calls": rare_call_frame(comparison),
+        **grown,
         "levels": split.level_frame(comparison),
         "whose": whose,
         "differences": differences,
@@ -240,16 +253,32 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     }
 
 
-def _surest_first(stages: pl.DataFrame, whose: pl.DataFrame, excess_ns: int) -> pl.DataFrame:
+def _growth(comparison: Comparison) -> dict[str, pl.DataFrame]:
+    """Growth call by call: of stages, of services and of the calls between them."""
+    if not create_call_rows(comparison):
+        return {name: pl.DataFrame(schema=TailAnswer.schema[name]) for name in ("growth", "services", "edges")}
+    growth = growth_frame(comparison)
+    services, edges = service_frames(comparison, growth)
+    drop_call_rows(comparison)
+    return {"growth": growth, "services": services, "edges": edges}
+
+
+def _surest_first(stages: pl.DataFrame, whose: pl.DataFrame, growth: pl.DataFrame, excess_ns: int) -> pl.DataFrame:
     """Stages that are slower beyond chance before those that could be chance, unless a small part of `excess_ns`.
 
-    Slower for all, or for some and clearly theirs (`whose`). Where the whole could be chance (0), all of them
-    come first, as in the sentence.
+    Slower for all, for some and clearly theirs (`whose`), or call by call (`growth`); the one that has surely grown
+    most call by call comes before those that swing, as queues do. Where the whole could be chance (0), all of them come
+    first, as in the sentence, by the most that is sure.
     """
+    known = stages.join(growth.select("stage", "sure_ns"), on="stage", how="left", maintain_order="left")
     is_slower = (pl.col("significant") & (pl.col("excess_ns") > 0)).fill_null(value=False)
-    is_sure = is_slower | pl.col("stage").is_in(whose["stage"].to_list())
-    is_part = pl.col("excess_ns") >= SURE_PART * max(excess_ns, 0)
-    return stages.sort(is_sure & is_part, "excess_ns", "stage", descending=[True, True, False])
+    grown_ns = pl.col("sure_ns").fill_null(0)
+    is_sure = is_slower | pl.col("stage").is_in(whose["stage"].to_list()) | (grown_ns > 0)
+    comes_first = is_sure & (pl.col("excess_ns") >= SURE_PART * max(excess_ns, 0))
+    sure_ns = pl.max_horizontal(pl.when(is_slower).then(pl.col("low_ns")), grown_ns)
+    within = grown_ns if excess_ns else sure_ns
+    order = [comes_first, pl.when(comes_first).then(within), pl.col("excess_ns"), pl.col("stage")]
+    return known.sort(order, descending=[True, True, True, False], nulls_last=True).drop("sure_ns")
 
 
 def _excess(comparison: Comparison, judgement: Judgement, resolution_ns: int) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from tracekit.analysis.answer import BaseAnswer, registered
 from tracekit.analysis.counters import COUNTER_SCHEMA
 from tracekit.analysis.differences import DIFFERENCE_SCHEMA
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.growth import GROWTH_SCHEMA
 from tracekit.analysis.load import LOAD_SCHEMA
 from tracekit.analysis.rare_calls import RARE_CALL_SCHEMA
+from tracekit.analysis.services import EDGE_SCHEMA, SERVICE_SCHEMA
 from tracekit.analysis.size import SIZE_SCHEMA
 from tracekit.analysis.split import CAUSE_SCHEMA, CLASS_SCHEMA, LEVEL_SCHEMA, OPERATION_SCHEMA, STAGE_SCHEMA
 from tracekit.analysis.whose import WHOSE_SCHEMA
@@ -63,6 +65,9 @@ class TailAnswer(BaseAnswer):
     size: more tokens or more time a token, by window.
     load: with a baseline selection, the work that arrived each second on both sides.
     rare_calls: with a baseline selection, stages that few units have, by their time per call in all units that enter.
+    growth: with a baseline selection, how many times as long a call of each stage takes in all units that enter, and
+        how much of that is beyond what differs between requests and between times.
+    services, edges: that growth by service, ranked, and by caller and callee.
     levels: with a baseline selection, the same split between the middles and between all units.
     whose: with a baseline selection, hosts, models and other values whose requests have more of the excess of a slower
         stage than the others, beyond chance.
@@ -91,6 +96,9 @@ class TailAnswer(BaseAnswer):
         "size": SIZE_SCHEMA,
         "load": LOAD_SCHEMA,
         "rare_calls": RARE_CALL_SCHEMA,
+        "growth": GROWTH_SCHEMA,
+        "services": SERVICE_SCHEMA,
+        "edges": EDGE_SCHEMA,
         "levels": LEVEL_SCHEMA,
         "whose": WHOSE_SCHEMA,
         "differences": DIFFERENCE_SCHEMA,
@@ -132,6 +140,9 @@ class TailAnswer(BaseAnswer):
     size: pl.DataFrame
     load: pl.DataFrame
     rare_calls: pl.DataFrame
+    growth: pl.DataFrame
+    services: pl.DataFrame
+    edges: pl.DataFrame
     levels: pl.DataFrame
     whose: pl.DataFrame
     differences: pl.DataFrame

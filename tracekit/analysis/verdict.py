@@ -14,15 +14,21 @@ MIX_SHARE = 0.25
 
 MAJORITY = 0.5
 
+LED_SHARE = 0.25
+"""Stages that are certain and less than this of what the whole changed by are told before it."""
+
 NOTABLE_SHARE = 0.05
 """A slower stage is told apart from a whole that could be chance from this share of the baseline's mean on."""
 
 NEGLIGIBLE_SHARE = 0.01
 """Less than this of the baseline's mean is told only where a stage takes half as much again (`LARGE_FACTOR`)."""
 
-SHARED_LAYERS = ("engine", "kv")
+SHARED_LAYERS = ("engine", "kv", "service")
 SHARED_STAGES = (ServingStage.FE_PREPROCESS, ServingStage.GW_QUEUE)
-"""Where requests wait for each other: everything in an engine, and what has a queue before it."""
+"""Where requests wait for each other: everything in an engine, and what has a queue before it.
+
+Services and the ways to them that are told by plain spans may have one: their names do not say.
+"""
 
 
 def verdict_of(answer: TailAnswer) -> TailVerdict:
@@ -77,9 +83,17 @@ def is_load(answer: TailAnswer) -> bool:
     """
     if not answer.load["is_higher"].any():
         return False
-    grown = told_stages(answer) if answer.significant is False else answer.stages
+    grown = _longer(answer)
     excess_ns = int(grown["excess_ns"].sum())
     return excess_ns > 0 and int(grown.filter(is_shared())["excess_ns"].sum()) > MAJORITY * excess_ns
+
+
+def _is_growth_of_load(answer: TailAnswer) -> bool:
+    """Whether more work arrived, and all that has grown call by call is where requests share machines."""
+    if not answer.load["is_higher"].any():
+        return False
+    grown = [*slower_calls(answer)["stage"], *grown_stages(answer)["stage"]]
+    return bool(answer.stages.filter(pl.col("stage").is_in(grown)).select(is_shared().all()).item())
 
 
 def load_bounds_ns(answer: TailAnswer) -> tuple[int, int]:
@@ -88,14 +102,30 @@ def load_bounds_ns(answer: TailAnswer) -> tuple[int, int]:
     Load makes requests wait for each other and nothing else, so it explains no more than the time of shared stages. Of
     the other stages those count as slowness that are longer beyond chance, each by the low end of its interval.
     """
-    shared_ns = int(answer.stages.filter(is_shared())["excess_ns"].sum())
+    shared_ns = int(_longer(answer).filter(is_shared())["excess_ns"].sum())
     sure = certain_stages(answer).filter(~is_shared())
-    return min(max(shared_ns, 0), max(answer.excess_ns, 0)), int(sure["low_ns"].clip(0).sum())
+    return min(max(shared_ns, 0), longer_ns(answer)), int(sure["low_ns"].clip(0).sum())
+
+
+def is_led_by_stages(answer: TailAnswer) -> bool:
+    """Whether stages are slower beyond chance that the whole does not show: it could be chance, or even be shorter."""
+    told_ns = int(told_stages(answer)["excess_ns"].sum())
+    return answer.significant is False and told_ns > 0 and told_ns < LED_SHARE * abs(answer.excess_ns)
+
+
+def longer_ns(answer: TailAnswer) -> int:
+    """What is longer: the whole, or where that could be chance the stages that are longer beyond it."""
+    return max(int(_longer(answer)["excess_ns"].sum()), 0)
+
+
+def _longer(answer: TailAnswer) -> pl.DataFrame:
+    return told_stages(answer) if answer.significant is False else answer.stages
 
 
 def is_shared() -> pl.Expr:
     """Rows of `stages` in which requests wait for each other."""
-    return pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES)
+    is_plain_edge = pl.col("stage").str.starts_with("edge:")
+    return pl.col("layer").is_in(SHARED_LAYERS) | pl.col("stage").is_in(SHARED_STAGES) | is_plain_edge
 
 
 def certain_stages(answer: TailAnswer) -> pl.DataFrame:
@@ -138,6 +168,17 @@ def slower_calls(answer: TailAnswer) -> pl.DataFrame:
     return answer.rare_calls.filter(pl.col("is_slower") & matters)
 
 
+def grown_stages(answer: TailAnswer) -> pl.DataFrame:
+    """Rows of `growth` of stages whose calls take longer beyond chance in all units, by enough to matter.
+
+    Only where all units are what is asked about; stages that are told as slower otherwise are left out.
+    """
+    of_all = answer.quantile == 0 or answer.quantile_asked is not None
+    told = [*told_stages(answer)["stage"], *slower_calls(answer)["stage"]]
+    is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
+    return answer.growth.filter(pl.lit(of_all) & pl.col("has_grown") & is_part & ~pl.col("stage").is_in(told))
+
+
 def slower_for_some(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `whose` that a sentence may name of stages that are not slower for all: the clearest of each stage."""
     is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
@@ -161,7 +202,9 @@ def larger_work(answer: TailAnswer) -> pl.DataFrame:
 def _of_chance(answer: TailAnswer) -> TailVerdict:
     """Stages are tested together with their sum, so that one of them may be certain where the sum is not."""
     if not len(told_stages(answer)):
-        return "stage_slower" if len(slower_calls(answer)) else "no_excess"
+        if not len(slower_calls(answer)) and not len(grown_stages(answer)):
+            return "no_excess"
+        return "load_or_slowness" if _is_growth_of_load(answer) else "stage_slower"
     return "load_or_slowness" if is_load(answer) else "stage_slower"
 
 
@@ -172,7 +215,7 @@ def _of_excess(answer: TailAnswer) -> TailVerdict:
         return "size_or_slowness"
     if is_load(answer):
         return "load_or_slowness"
-    if not len(certain_stages(answer)):
+    if not len(certain_stages(answer)) and not len(grown_stages(answer)):
         return "excess_spread"
     unexplained = int(answer.stages.filter(pl.col("stage") == UNATTRIBUTED)["excess_ns"].sum())
     return "excess_unattributed" if unexplained > MAJORITY * answer.excess_ns else "excess_explained"

@@ -1,4 +1,5 @@
-"""Where sentences come from: computing gives codes and numbers, `tracekit.wording` registers how they are said."""
+"""Where sentences and pictures come from: computing gives codes and numbers, `tracekit.wording` registers how they are
+said, `tracekit.charts` how they are drawn."""
 
 from __future__ import annotations
 
@@ -11,10 +12,14 @@ import polars as pl
 from tracekit.foreign import LONGEST_NAME, named, plain, plain_frame
 
 WORDING = "tracekit.wording"
+CHARTS = "tracekit.charts"
 
 Words = TypeVar("Words", bound=Callable[[Any], str])
 
+Picture = TypeVar("Picture", bound=Callable[[Any], Any])
+
 _WORDS: dict[type, Callable[[Any], str]] = {}
+_PICTURES: dict[type, Callable[[Any], Any]] = {}
 
 
 def words_for(kind: type) -> Callable[[Words], Words]:
@@ -40,6 +45,41 @@ def in_words(value: object) -> str:
     if say is None:
         raise LookupError(f"no words for {type(value).__name__}: register some in tracekit.wording")
     return plain(say(_Said(value)), keep="\n")
+
+
+def picture_for(kind: type) -> Callable[[Picture], Picture]:
+    """Register a function as the one that draws values of a class."""
+
+    def register(draw: Picture) -> Picture:
+        _PICTURES[kind] = draw
+        return draw
+
+    return register
+
+
+def in_picture(value: object) -> Any:
+    """A value as a chart; None where it has nothing to draw, or its class no picture."""
+    if type(value) not in _PICTURES:
+        import_module(CHARTS)
+    draw = _PICTURES.get(type(value))
+    return None if draw is None else draw(value)
+
+
+class Drawn:
+    """What can be shown as a chart."""
+
+    def chart(self) -> Any:
+        """The chart that the app shows of this answer, for a notebook: an `altair.Chart`, or None where there is
+        nothing to draw.
+
+        Tails have their excess by stage, ledgers of jobs their leaves, requests against an SLO how each counts, a
+        metric its course. Save one with `chart.save("tail.html")`.
+
+        >>> chart = store.tail("ttft").chart()
+        >>> type(chart).__module__.split(".")[0], store.quality().chart()
+        ('altair', None)
+        """
+        return in_picture(self)
 
 
 def has_words(kind: type) -> bool:

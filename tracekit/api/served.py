@@ -112,9 +112,9 @@ class ServedStore(Store):
         """See `Store.operations`."""
         return self._remote.answer("operations", trace_id=trace_id)
 
-    def report(self) -> Output:
+    def report(self, *, html: bool = False) -> Output:
         """See `Store.report`."""
-        return self._remote.answer("report")
+        return self._remote.answer("report", html=html)
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""

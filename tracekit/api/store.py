@@ -6,49 +6,24 @@ the decoder where nothing is ingested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tracekit.errors import StoreLockedError
-from tracekit.schema import OUTCOMES
+from tracekit.api.questions import Questions
+from tracekit.errors import StoreLockedError, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tracekit.analysis import (
-        CompareAnswer,
-        FailuresAnswer,
-        GoodputAnswer,
-        MetricsAnswer,
-        Mode,
-        QualityAnswer,
-        RequestFailures,
-        RequestGoodput,
-        SloSet,
-        StragglersAnswer,
-        TailAnswer,
-        WhatIfAnswer,
-    )
+    from tracekit.export import PerfettoTrace
     from tracekit.ingest import IngestReport
     from tracekit.output import Output
-    from tracekit.schema import Metric
     from tracekit.store import Database
 
 
-def questions() -> tuple[str, ...]:
-    """What `Store.ask` can be asked, here and through a server.
-
-    >>> "tail" in questions()
-    True
-    """
-    from tracekit import analysis
-
-    return analysis.questions()
-
-
-class Store:
+class Store(Questions):
     """A trace store: one DuckDB file with what arrived and what was computed from it.
 
     Open it with `tracekit.open`. Every question returns a polars frame or a frozen answer with frames inside;
@@ -60,7 +35,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path | None, *, read_only: bool = False) -> Store:
-        """Open the store at `path`, or a new one in memory for None.
+        """Open the store at `path`, or a new one in memory for None; a folder is opened as a warehouse.
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
         `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
@@ -76,6 +51,10 @@ class Store:
             from tracekit.api.served import SharedStore
 
             return SharedStore(held)
+        if path is not None and Path(path).is_dir():
+            from tracekit.api.warehouse import WarehouseStore
+
+            return WarehouseStore.open(path)
         try:
             return cls(Database.open(path, read_only=read_only))
         except StoreLockedError:
@@ -86,6 +65,21 @@ class Store:
             if endpoint is None:
                 raise
         return ServedStore(RemoteStore(endpoint))
+
+    @staticmethod
+    def server_of(path: str | Path) -> str | None:
+        """The server that holds the file at `path`, for people, without opening it; None where nobody serves it.
+
+        >>> Store.server_of("missing.duckdb") is None
+        True
+        """
+        from tracekit.remote import endpoint_of
+        from tracekit.store import held_store
+
+        if held_store(path) is not None:
+            return "this process"
+        endpoint = endpoint_of(Path(path))
+        return None if endpoint is None else f"process {endpoint.pid} at {endpoint.url}"
 
     @property
     def served_by(self) -> str | None:
@@ -134,6 +128,19 @@ class Store:
         """
         return self._database.query(name, **parameters)
 
+    @staticmethod
+    def statement(name: str) -> str:
+        """The text of a statement that ships with tracekit, as `query` runs it. Raises `UsageError` for no such name.
+
+        >>> "FROM units" in Store.statement("explore/found_units")
+        True
+        """
+        from tracekit import queries
+
+        if not queries.is_known(name):
+            raise UsageError(f"there is no query {str(name)[:200]!r}")
+        return queries.text(name)
+
     def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:
         """The answer to a question by its name, one of `questions()`; see `tracekit.analysis.answer`.
 
@@ -146,161 +153,6 @@ class Store:
 
         return analysis.question_named(question)(self._database, *arguments, **options)
 
-    def tail(
-        self,
-        metric: Metric,
-        *,
-        quantile: float | None = None,
-        where: str | None = None,
-        baseline: str = "auto",
-        outcome: str = OUTCOMES[0],
-    ) -> TailAnswer:
-        """Which stage made the slow ones slow; see `tracekit.analysis.tail`.
-
-        >>> answer = store.tail("ttft", where="attributes['scenario'] = 'overload'",
-        ...                     baseline="attributes['scenario'] = 'steady'")
-        >>> answer.verdict, answer.stages["stage"][0]
-        ('load_or_slowness', 'eng.queue')
-        >>> answer.stages["excess_ns"].sum() == answer.excess_ns
-        True
-        """
-        options = {"quantile": quantile, "where": where, "baseline": baseline, "outcome": outcome}
-        answer: TailAnswer = self.ask("tail", metric, **options)
-        return answer
-
-    def stragglers(self, *, job: str | None = None) -> StragglersAnswer:
-        """Which rank made the others wait; see `tracekit.analysis.stragglers`.
-
-        >>> answer = store.stragglers()
-        >>> answer.verdict
-        'stragglers'
-        """
-        answer: StragglersAnswer = self.ask("stragglers", job=job)
-        return answer
-
-    def whatif(self, change: str, *, job: str | None = None) -> WhatIfAnswer:
-        """What the steps of a job would take under a change; see `tracekit.analysis.whatif`.
-
-        >>> answer = store.whatif("without=rank:1")
-        >>> answer.low <= answer.after <= answer.high
-        True
-        """
-        answer: WhatIfAnswer = self.ask("whatif", change, job=job)
-        return answer
-
-    def request_goodput(
-        self,
-        slo: str | SloSet,
-        *,
-        where: str | None = None,
-        mode: Mode = "tracekit",
-        objective: float | None = None,
-    ) -> RequestGoodput:
-        """How much of what clients asked for was good; see `tracekit.analysis.request_goodput`.
-
-        >>> answer = store.request_goodput("ttft=2s,e2e=10s")
-        >>> answer.attempted == answer.good + sum(answer.buckets.values())
-        True
-        """
-        # Plain values reach a server too.
-        goal = slo if isinstance(slo, str) else slo.as_dict()
-        answer: RequestGoodput = self.ask("request_goodput", goal, where=where, mode=mode, objective=objective)
-        return answer
-
-    def request_failures(self, *, where: str | None = None) -> RequestFailures:
-        """Which requests failed and what failed first; see `tracekit.analysis.request_failures`.
-
-        >>> answer = store.request_failures()
-        >>> answer.failed, answer.invalid, answer.aborted
-        (0, 5, 16)
-        """
-        answer: RequestFailures = self.ask("request_failures", where=where)
-        return answer
-
-    def compare(
-        self,
-        before: str | None,
-        after: str | None,
-        *,
-        other: Store | None = None,
-        slo: str | SloSet | None = None,
-        where: str | None = None,
-    ) -> CompareAnswer:
-        """What changed between two groups of requests; see `tracekit.analysis.compare`.
-
-        `other` is the store that holds `before`, where it is not this one; then no server may hold either.
-
-        >>> store.compare("attributes['scenario'] = 'steady'", "attributes['scenario'] = 'overload'").verdict
-        'too_few_blocks'
-        """
-        goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
-        options: dict[str, Any] = {"slo": goal, "where": where}
-        if other is not None:
-            from tracekit import analysis
-
-            return analysis.compare(self.database, before, after, other=other.database, **options)
-        answer: CompareAnswer = self.ask("compare", before, after, **options)
-        return answer
-
-    def goodput(
-        self,
-        *,
-        job: str | None = None,
-        price: float | None = None,
-        flops_per_token: float | None = None,
-        device: str | None = None,
-        precision: str = "bf16",
-        slo: str | SloSet | None = None,
-        where: str | None = None,
-        mode: Mode = "tracekit",
-        objective: float | None = None,
-    ) -> GoodputAnswer:
-        """Where paid accelerator time went; see `tracekit.analysis.goodput`.
-
-        >>> answer = store.goodput(job="job-a")
-        >>> answer.leaves["leaf"][0]
-        'job.init'
-        >>> answer.leaves["ns"].sum() == answer.training.jobs["total_ns"][0]
-        True
-        """
-        usage = {"flops_per_token": flops_per_token, "device": device, "precision": precision}
-        # Plain values reach a server too.
-        goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
-        serving = {"slo": goal, "where": where, "mode": mode, "objective": objective}
-        answer: GoodputAnswer = self.ask("goodput", job=job, price=price, **usage, **serving)
-        return answer
-
-    def failures(
-        self, *, job: str | None = None, price: float | None = None, where: str | None = None
-    ) -> FailuresAnswer:
-        """What failed first, and who only followed; see `tracekit.analysis.failures`.
-
-        >>> store.failures().training.incidents["ranks"].to_list()
-        [[3]]
-        """
-        answer: FailuresAnswer = self.ask("failures", job=job, price=price, where=where)
-        return answer
-
-    def metrics(
-        self, metric: str | None = None, *, by: Sequence[str] = ("host_name",), every_s: float | None = None
-    ) -> MetricsAnswer:
-        """Counters, gauges and histograms over time; see `tracekit.analysis.metrics`.
-
-        >>> store.metrics().verdict
-        'listed'
-        """
-        answer: MetricsAnswer = self.ask("metrics", metric, by=list(by), every_s=every_s)
-        return answer
-
-    def quality(self) -> QualityAnswer:
-        """What the data can bear; see `tracekit.analysis.quality`.
-
-        >>> store.quality().verdict
-        'usable'
-        """
-        answer: QualityAnswer = self.ask("quality")
-        return answer
-
     def operations(self, *, trace_id: str) -> pl.DataFrame:
         """The operations of one trace with the time that each owns; see `tracekit.stages.operations`.
 
@@ -312,15 +164,52 @@ class Store:
 
         return stages.operations(self._database, trace_id=trace_id)
 
-    def report(self) -> Output:
+    def perfetto(
+        self,
+        *,
+        trace_id: str | None = None,
+        job: str | None = None,
+        attempt: int | None = None,
+        step: int | None = None,
+        first_ns: int | None = None,
+        last_ns: int | None = None,
+    ) -> PerfettoTrace:
+        """A trace, a training step or a range of time as Perfetto opens it; see `tracekit.export.perfetto`.
+
+        Raises `UsageError` where the trace or the step is not there.
+
+        >>> trace = store.perfetto(job="job-a", step=25)
+        >>> trace.counts["spans"], trace.text()[:22]
+        (42, '{"displayTimeUnit":"ns')
+        """
+        from tracekit import export
+
+        selection = export.Selection(trace_id, job, attempt, step, first_ns, last_ns)
+        return export.perfetto(export.records(self.query, selection))
+
+    def spans(
+        self, *, trace_id: str | None = None, first_ns: int | None = None, last_ns: int | None = None
+    ) -> pl.DataFrame:
+        """The spans of a trace or of a range of time as rows, in order of time; all of them without either.
+
+        >>> store.spans().height
+        4332
+        """
+        from tracekit import export
+
+        return export.span_rows(self.query, export.Selection(trace_id, first_ns=first_ns, last_ns=last_ns))
+
+    def report(self, *, html: bool = False) -> Output:
         """The whole picture as rows, as an object and as text; see `tracekit.report.report`.
+
+        `html`: with the sections of a page, too, which `tracekit report --html FILE` writes.
 
         >>> print(store.report().text.splitlines()[0])
         # What is in the store
         """
         from tracekit import report
 
-        return report.report(self._database)
+        return report.report(self._database, html=html)
 
     def close(self) -> None:
         """Close the file. What was ingested is already durable.

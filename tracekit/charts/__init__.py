@@ -6,20 +6,28 @@ every page. Text and axes keep to the theme around them and read on light and on
 the largest fitting unit, tooltips say the exact nanoseconds.
 """
 
+from tracekit.charts.answers import METRIC_MEASURES, metric_course
 from tracekit.charts.colours import ACCENT, BUCKET_COLOURS, stage_colour
+from tracekit.charts.culprit import culprit
 from tracekit.charts.distribution import distribution
 from tracekit.charts.excess import excess_by_cause, excess_by_stage
+from tracekit.charts.latency_heat import latency_heat
 from tracekit.charts.metric_lines import metric_lines
 from tracekit.charts.over_time import stages_over_time
 from tracekit.charts.parts import parts_of_whole
-from tracekit.charts.timeline import timeline
+from tracekit.charts.timeline import WAITING_STAGES, timeline
 
 __all__ = [
     "ACCENT",
     "BUCKET_COLOURS",
+    "METRIC_MEASURES",
+    "WAITING_STAGES",
+    "culprit",
     "distribution",
     "excess_by_cause",
     "excess_by_stage",
+    "latency_heat",
+    "metric_course",
     "metric_lines",
     "parts_of_whole",
     "stage_colour",

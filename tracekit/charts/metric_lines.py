@@ -30,7 +30,7 @@ def metric_lines(values: pl.DataFrame, *, title: str, is_share: bool = False) ->
         alt.Tooltip("group:N", title="of"),
         alt.Tooltip("text:N", title="value"),
     ]
-    line = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(
+    line = base.mark_line(point=alt.OverlayMarkDef(size=18, aria=False)).encode(
         y=alt.Y("value:Q", title=title, axis=alt.Axis(tickCount=5, format="%" if is_share else "~s")), tooltip=tooltip
     )
     layers = [line] if rows["low"].null_count() == len(rows) else [band.encode(y="low:Q", y2="high:Q"), line]

@@ -21,9 +21,15 @@ __all__ = ["COMMANDS", "commands", "main"]
 USAGE_EXIT_CODE = 2
 
 COMMANDS = (
-    DeferredCommand("app", "pages", "Open the investigation app on a trace store, on this machine only (127.0.0.1)."),
+    DeferredCommand("app", "pages", "Open the investigation app on trace stores, on this machine only (127.0.0.1)."),
+    DeferredCommand("build", "build", "Build a warehouse of Parquet files: what one file no longer holds."),
     DeferredCommand("compare", "compare", "What changed from A to B, stage by stage, at the same mix of requests."),
-    DeferredCommand("demo", "pages", "Ingest the sample traces, print the report, open the app."),
+    DeferredCommand(
+        "demo",
+        "demo",
+        "Ingest the sample traces, print the report, open the app on them and on an incident of each kind.",
+    ),
+    DeferredCommand("export", "export", "Write spans for other tools: a trace, a training step, or a range of time."),
     DeferredCommand(
         "failures",
         "failures",
@@ -63,7 +69,7 @@ COMMANDS = (
     DeferredCommand(
         "whatif",
         "whatif",
-        "What the steps of a training job would take under a change, by replay of what each operation waited for.",
+        "What the steps of a training job, or requests, would take under a change, by replay.",
     ),
 )
 """Each command with the module of this package that holds it and the first sentence of its help."""

@@ -16,6 +16,7 @@ from tracekit.cli.options import database_option, output_options, where_option
 from tracekit.cli.stores import opened as opened_store
 from tracekit.errors import UsageError
 from tracekit.foreign import terminal
+from tracekit.warehouse import is_warehouse
 
 CHECK_FAILED_EXIT_CODE = 3
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -75,10 +76,10 @@ def _answer(before: str, after: str, database: Path, *, slo: str | None, where: 
 
 
 def _opened(opened: ExitStack, side: str) -> Store | None:
-    """The store that a side names, None where it is no file."""
+    """The store or warehouse that a side names, None where it is neither."""
     path = Path(side)
     try:
-        is_store = path.is_file()
+        is_store = path.is_file() or is_warehouse(path)
     except OSError:
         # A condition may be longer than a name of a file can be.
         return None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -12,10 +10,9 @@ import click
 from tracekit import output
 from tracekit.cli.ingested import ingest_output
 from tracekit.cli.options import database_option, output_options
+from tracekit.cli.progress import progress_bar
 from tracekit.cli.stores import opened
 from tracekit.errors import UsageError
-
-Progress = Callable[[int, int], None]
 
 
 @click.command()
@@ -37,25 +34,10 @@ def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_pa
       tracekit ingest captures/ 'more/*.pb' --db prod.duckdb
       zcat traces.jsonl.gz | tracekit ingest -
     """
-    with opened(database) as store, _progress_bar() as progress:
+    with opened(database) as store, progress_bar("Ingesting") as progress:
         result = store.ingest(*paths, progress=progress)
     output.write(ingest_output(result), output_format=output_format, path=output_path)
     sys.exit(0 if result.is_complete else 1)
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Progress | None]:
-    """A bar on standard error while files are read; none where that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    with click.progressbar(length=1, label="Ingesting", file=sys.stderr, show_pos=False) as bar:
-
-        def progress(done_bytes: int, total_bytes: int) -> None:
-            bar.length = max(total_bytes, 1)
-            bar.update(done_bytes - bar.pos)
-
-        yield progress
 
 
 @click.command()

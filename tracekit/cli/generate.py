@@ -45,7 +45,7 @@ def generate(
       tracekit generate healthy --out skewed --set corrupt.skew_ms=5
       tracekit generate healthy --endpoint http://localhost:4318
     """
-    _make_importable()
+    make_importable()
     if wants_list:
         click.echo(_listing(scenario))
         return
@@ -55,12 +55,12 @@ def generate(
         raise UsageError("say where to: --out DIR or --endpoint URL")
     from generators.parameters import assignments
 
-    truth = _generator()(scenario, seed=seed, overrides=assignments(settings), out=out, endpoint=endpoint)
+    truth = generator()(scenario, seed=seed, overrides=assignments(settings), out=out, endpoint=endpoint)
     units = len(truth.content["units"])
     click.echo(f"{truth.scenario}: {units} units, {truth.span_count} spans, seed {seed}", err=True)
 
 
-def _generator() -> Callable[..., Any]:
+def generator() -> Callable[..., Any]:
     """The function that runs a scenario; it needs the OpenTelemetry SDK, which answering does not."""
     try:
         from generators.generate import generate as run
@@ -91,7 +91,7 @@ def _paragraph(scenario: Scenario) -> str:
     return "\n".join([lines[0], *(click.wrap_text(line, 100, "    ", "    ") for line in lines[1:])])
 
 
-def _make_importable() -> None:
+def make_importable() -> None:
     """Put the folder that holds `generators` on the import path: the checkout or the wheel's files."""
     parent = str(queries.folder("generators").parent)
     if parent not in sys.path:

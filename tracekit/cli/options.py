@@ -21,8 +21,8 @@ def database_option(command: Command) -> Command:
         envvar="TRACEKIT_DB",
         default="tracekit.duckdb",
         show_default=True,
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="The trace store (a DuckDB file).",
+        type=click.Path(path_type=Path),
+        help="The trace store (a DuckDB file), or the folder of a warehouse.",
     )(command)
 
 

@@ -5,7 +5,7 @@ A table that says no absolute time is laid from `ORIGIN_NS` on, and that is told
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,15 +104,30 @@ def _batches(table: OperationTable) -> Iterator[Batch]:
         yield _batch(operations.join(chosen, on=["job", "attempt", "step"], how="semi"))
 
 
+_KEY = ["job", "attempt", "step", "rank"]
+
+
 def _batch(operations: pl.DataFrame) -> Batch:
+    import polars as pl
+
+    windows = operations.group_by(_KEY).agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+    return step_batch(operations, windows, scope_name=SCOPE)
+
+
+def step_batch(
+    operations: pl.DataFrame, windows: pl.DataFrame, *, scope_name: str, more: Mapping[str, Any] | None = None
+) -> Batch:
+    """Spans of operations (columns of `OPERATION_SCHEMA`) below a root for each window of a step.
+
+    `windows`: `job`, `attempt`, `step`, `rank`, `start_ns`, `end_ns`. `more`: further attributes of each rank.
+    """
     import polars as pl
 
     senders = operations.group_by("job", "attempt", "rank").agg(pl.col(*_RANK_KEYS.values()).first())
     senders = senders.sort("job", "attempt", "rank").with_row_index("resource_row").cast({"resource_row": pl.Int32})
-    key = ["job", "attempt", "step", "rank"]
-    roots = operations.group_by(key).agg(
-        pl.col("start_ns").min(), pl.col("end_ns").max(), operation=pl.lit("step"), stage=pl.lit("step"),
-        sequence=pl.lit(None, pl.Int32),
+    key = _KEY
+    roots = windows.with_columns(
+        operation=pl.lit("step"), stage=pl.lit("step"), sequence=pl.lit(None, pl.Int32)
     )  # fmt: skip
     below = operations.with_columns(pl.col("operation", "stage").cast(pl.String))
     spans = pl.concat([below.with_columns(is_root=pl.lit(value=False)), roots.with_columns(is_root=pl.lit(value=True))],
@@ -122,8 +137,8 @@ def _batch(operations: pl.DataFrame) -> Batch:
     )
     spans = spans.sort(*key, "start_ns", "operation", "sequence", "is_root")
     return Batch.of(
-        resources=resources([_resource(row) for row in senders.iter_rows(named=True)]),
-        scopes=scope(SCOPE),
+        resources=resources([_resource(row) | dict(more or {}) for row in senders.iter_rows(named=True)]),
+        scopes=scope(scope_name),
         spans=_spans(spans, key),
         documents=documents_at([0]),
     )

@@ -47,7 +47,7 @@ def _bytes(pattern: bytes) -> re.Pattern[bytes]:
 
 
 KNOWN = (
-    KnownFormat("a Chrome, Kineto or PyTorch profiler trace (traceEvents)", _json("traceEvents"),
+    KnownFormat("a Chrome trace that is no profile of PyTorch (traceEvents)", _json("traceEvents"),
                 f"write one row an operation as Parquet or CSV with {_OPERATIONS}"),
     KnownFormat("an array of Chrome trace events", _bytes(rb'[\s\xef\xbb\xbf]*\[\s*\{[^{}\[\]]{0,4000}"ph"\s*:\s*"'),
                 f"write one row an operation as Parquet or CSV with {_OPERATIONS}"),

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from tracekit.errors import StoreError, StoreFullError
 from tracekit.ingest.ahead import ahead
-from tracekit.ingest.decoding import Decoded, Ended, Together, decoded
+from tracekit.ingest.decoding import Decoded, Together, decoded
+from tracekit.ingest.reading import Ended
 from tracekit.ingest.report import FileReport, IngestReport
 from tracekit.ingest.sources import Source, find
-from tracekit.store import Database, IngestWriter, WriteCounts, write_sources
+from tracekit.store import Database, IngestWriter, MergedBatch, WriteCounts, write_sources
 
 Progress = Callable[[int, int], None]
 
@@ -63,7 +64,7 @@ class _Run:
     writer: IngestWriter | None = None
     ended_bytes: int = 0
 
-    def take(self, item: Decoded | Ended | Together) -> None:
+    def take(self, item: Decoded[MergedBatch] | Ended | Together) -> None:
         try:
             if isinstance(item, Together):
                 self._write_together(item)
@@ -76,7 +77,7 @@ class _Run:
         except StoreError as error:
             raise StoreError(f"{error}; {self._stored()}") from error
 
-    def _write(self, item: Decoded) -> None:
+    def _write(self, item: Decoded[MergedBatch]) -> None:
         if self.writer is None:
             self.writer = IngestWriter(self.database, source=item.source.name)
         self.writer.format = item.format

@@ -6,7 +6,7 @@ from enum import Enum
 
 import duckdb
 
-from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreVersionError
+from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreMemoryError, StoreVersionError
 
 # What DuckDB says of values that its schema or its types refuse, and of defects that some data trips.
 _OF_DATA = (
@@ -20,7 +20,6 @@ _OF_DATA = (
     duckdb.OutOfRangeException,
     duckdb.TypeMismatchException,
 )
-_OUT_OF_MEMORY = "Out of Memory Error"
 _INVALIDATED = "database has been invalidated"
 
 
@@ -36,18 +35,12 @@ def fault_of(error: Exception) -> Fault:
     """Whose fault an error while writing is. What no store raises is a defect that the data tripped."""
     if not isinstance(error, StoreError):
         return Fault.MEMORY if isinstance(error, MemoryError) else Fault.DATA
-    cause = error.__cause__
-    if _is_of_memory(cause):
+    if isinstance(error, StoreMemoryError):
         return Fault.MEMORY
+    cause = error.__cause__
     if isinstance(error, StoreFullError | StoreLockedError | StoreVersionError):
         return Fault.STORE
     return Fault.DATA if isinstance(cause, _OF_DATA) else Fault.STORE
-
-
-def _is_of_memory(cause: BaseException | None) -> bool:
-    """Whether memory ran out, be it only when the transaction was rolled back, which DuckDB does not survive."""
-    is_fatal = isinstance(cause, duckdb.FatalException) and _OUT_OF_MEMORY in str(cause)
-    return is_fatal or isinstance(cause, duckdb.OutOfMemoryException)
 
 
 def is_unusable_after(error: Exception) -> bool:

@@ -49,7 +49,7 @@ def http_server(
 
     When it is told to stop, what is in flight has `drain_s` seconds.
     """
-    GuardedConnection.most_connections = _connections()
+    most_connections = GuardedConnection.most_connections = _connections()
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -59,7 +59,8 @@ def http_server(
             log_config=None,
             access_log=False,
             server_header=False,
-            backlog=_BACKLOG,
+            # The event loop accepts so many at a time before it comes to refusing one.
+            backlog=min(_BACKLOG, most_connections),
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=drain_s,
             ssl_certfile=None if certificate is None else certificate.cert_path,

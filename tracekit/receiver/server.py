@@ -107,7 +107,7 @@ class Receiver:
         )
         self.counters = Counters()
         retention = Retention(max_age_s=settings.max_age_s, max_bytes=settings.max_store_bytes)
-        self.units = UnitsUpdater(self.store, retention)
+        self.units = UnitsUpdater(self.store, retention, free_memory=end_questions)
         budget = Budget(settings.max_waiting_bytes)
         self.committer = Committer(
             self.store,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from tracekit.errors import TracekitError
+from tracekit.receiver.faults import Fault, fault_of
 from tracekit.receiver.held_store import HeldStore
 from tracekit.receiver.retention import Retention
 from tracekit.stages import update_units
@@ -32,13 +34,17 @@ class UnitsUpdater:
     other it waits as long as what came first allows, and takes all that has come by then.
     """
 
-    def __init__(self, store: HeldStore, retention: Retention) -> None:
+    def __init__(
+        self, store: HeldStore, retention: Retention, *, free_memory: Callable[[], object] = lambda: None
+    ) -> None:
+        """`free_memory` ends what others do with the store's memory."""
         self._store = store
         self._retention = retention
+        self._free_memory = free_memory
         self._arrived = threading.Event()
         self._oldest_at: float | None = None
         self._last_update_s = 0.0
-        self._is_closing = False
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tracekit-units", daemon=True)
 
     @property
@@ -63,7 +69,7 @@ class UnitsUpdater:
 
         The thread then still runs, so the process must end without waiting for it.
         """
-        self._is_closing = True
+        self._closing.set()
         self._arrived.set()
         if self._thread.ident is None:
             return
@@ -72,37 +78,51 @@ class UnitsUpdater:
             _log.warning("units are behind: the next start brings them up to date")
 
     def _run(self) -> None:
+        pause_s = _SHORTEST_PAUSE_S
         while True:
             self._arrived.wait(timeout=_IDLE_S)
             self._gather()
-            is_last = self._is_closing
-            started = time.monotonic()
-            # Before the update reads: what is committed from now on may be in it or not.
-            self._oldest_at = None
-            self._update(is_last=is_last)
-            self._last_update_s = time.monotonic() - started
+            is_last = self._closing.is_set()
+            is_done = self._update(is_last=is_last)
             if is_last:
                 return
-            if not self._is_closing:
-                time.sleep(_SHORTEST_PAUSE_S)
+            pause_s = _SHORTEST_PAUSE_S if is_done else min(2 * pause_s, _IDLE_S)
+            self._closing.wait(pause_s)
 
     def _gather(self) -> None:
         """Wait while more is coming and what came first may wait."""
         due_at = (self._oldest_at or 0.0) + _VISIBLE_S - self._last_update_s
-        while not self._is_closing:
+        while not self._closing.is_set():
             self._arrived.clear()
             left_s = due_at - time.monotonic()
             if left_s <= 0 or not self._arrived.wait(min(_QUIET_S, left_s)):
                 return
 
-    def _update(self, *, is_last: bool) -> None:
+    def _update(self, *, is_last: bool) -> bool:
+        """Whether all that was committed before is in its units now; what is not is tried again."""
+        started = time.monotonic()
+        # Before the update reads: what is committed from now on may be in it or not.
+        oldest_at, self._oldest_at = self._oldest_at, None
+        error = self._tried(is_last=is_last)
+        if error is not None and fault_of(error) is Fault.MEMORY:
+            # Whoever asks gives way to what arrives.
+            self._free_memory()
+            error = self._tried(is_last=is_last)
+        self._last_update_s = time.monotonic() - started
+        if error is None:
+            return True
+        self._oldest_at = oldest_at or started
+        self._arrived.set()
+        if not self._closing.is_set():
+            _log.warning("units are behind: %s", error, exc_info=None if isinstance(error, TracekitError) else error)
+        return False
+
+    def _tried(self, *, is_last: bool) -> Exception | None:
+        """What hindered the update; receiving goes on whatever happens here."""
         try:
             update_units(self._store.database, is_following=not is_last)
             self._retention.apply(self._store.database)
             self._store.renew_after(_RENEW_AFTER_ROWS)
-        except TracekitError as error:
-            if not self._is_closing:
-                _log.warning("units are behind: %s", error)
-        except Exception:
-            # The next commit tries again; receiving must go on whatever happens here.
-            _log.exception("units could not be brought up to date")
+        except Exception as error:
+            return error
+        return None

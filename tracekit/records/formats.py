@@ -38,6 +38,9 @@ class Input(Protocol):
     path: Path | None
     """The file, where its bytes are on disk just as they are read here; none for a stream or a compressed file."""
 
+    origin: Path | None
+    """The file that the bytes come from, compressed or not; none for a stream."""
+
     def peek(self, size: int) -> bytes:
         """The first `size` bytes of what is left, or all if there are fewer; they are read again later."""
 

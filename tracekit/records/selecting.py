@@ -18,11 +18,12 @@ _OF_STREAMS = ("metric_points", "metric_histograms", "metric_summaries", "exempl
 Rows = NDArray[np.int64]
 
 
-def selected(batch: Batch, rows: Mapping[str, Rows]) -> Batch:
+def selected(batch: Batch, rows: Mapping[str, Rows], *, with_keys: bool = False) -> Batch:
     """The records at ascending `rows` of each of `RECORD_TABLES` (none where it is not named).
 
     Events, links and exemplars follow their span or point; resources, scopes and series come along that a record
-    names. Documents keep their rows. Rejects and the keys of the spans are left out.
+    names. Documents keep their rows. Rejects are left out, and the keys of the spans, unless they are asked for: then
+    keys come along of spans that do not.
     """
     tables = {name: getattr(batch, name).take(pa.array(rows.get(name, _none()))) for name in RECORD_TABLES}
     streams = _distinct(*(tables[name]["stream_row"] for name in RECORD_TABLES if name in _OF_STREAMS))
@@ -37,7 +38,9 @@ def selected(batch: Batch, rows: Mapping[str, Rows]) -> Batch:
         owners = _distinct(*(tables[name][column] for name in owned))
         tables[owner] = getattr(batch, owner).take(pa.array(owners))
         tables |= {name: _following(tables[name], column, owners) for name in owned}
-    return replace(batch, **tables, span_keys=empty_table("span_keys"), rejects=empty_table("rejects"))
+        if column == "resource_row":
+            keys = _following(batch.span_keys, column, owners) if with_keys else empty_table("span_keys")
+    return replace(batch, **tables, span_keys=keys, rejects=empty_table("rejects"))
 
 
 def _none() -> Rows:

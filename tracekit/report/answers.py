@@ -67,7 +67,9 @@ def tail_text(answer: TailAnswer) -> str:
 
 
 def _stage_table(answer: TailAnswer) -> pl.DataFrame:
-    ordered = answer.stages.sort(pl.col("excess_ns").abs(), "stage", descending=[True, False])
+    ordered = answer.stages
+    if not len(answer.growth):
+        ordered = ordered.sort(pl.col("excess_ns").abs(), "stage", descending=[True, False])
     rows = [
         {
             "stage": row["stage"],
@@ -83,10 +85,10 @@ def _stage_table(answer: TailAnswer) -> pl.DataFrame:
         for row in ordered.iter_rows(named=True)
     ]
     frame = pl.DataFrame([*rows, _total_row(answer)])
-    return _right(frame, "tail", "baseline", "excess", "share", "95 % interval", "± ambiguity")
+    return flush_right(frame, "tail", "baseline", "excess", "share", "95 % interval", "± ambiguity")
 
 
-def _right(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+def flush_right(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
     """The frame with texts that are numbers flush right, so that their size is seen."""
     widths = {name: max([len(name), *(len(text) for text in frame[name])]) for name in columns}
     return frame.with_columns(pl.col(name).str.pad_start(width) for name, width in widths.items())
@@ -121,7 +123,7 @@ def _cause_table(causes: pl.DataFrame, *, limit: int = 8) -> pl.DataFrame:
     if len(rest):
         excess = duration_text(int(rest["excess_ns"].sum()))
         rows.append({"rank": "", "stage": f"{len(rest)} more", "operation": "", "excess": excess})
-    return _right(pl.DataFrame(rows), "excess")
+    return flush_right(pl.DataFrame(rows), "excess")
 
 
 def _clear_differences(differences: pl.DataFrame, *, limit: int = 5) -> pl.DataFrame:
@@ -145,7 +147,7 @@ def _difference_table(differences: pl.DataFrame) -> pl.DataFrame:
         }
         for row in differences.iter_rows(named=True)
     ]
-    return _right(pl.DataFrame(rows), "slow", "rest")
+    return flush_right(pl.DataFrame(rows), "slow", "rest")
 
 
 def _evidence_line(answer: TailAnswer) -> str:
@@ -175,7 +177,7 @@ def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
         culprit_cells(row) | {"lost": duration_text(row["lost_ns"]), "share": share_text(row["share"])}
         for row in culprits.iter_rows(named=True)
     ]
-    return _right(pl.DataFrame(rows), "lost", "share")
+    return flush_right(pl.DataFrame(rows), "lost", "share")
 
 
 @text_for(QualityAnswer)

@@ -6,6 +6,7 @@ import polars as pl
 
 from tracekit.analysis import CompareAnswer
 from tracekit.output import Output, table
+from tracekit.report.answers import text_for
 from tracekit.wording import duration_text, interval_text, share_text
 
 _SHOWN_STAGES = 8
@@ -16,6 +17,7 @@ def compare_output(answer: CompareAnswer) -> Output:
     return Output(answer.stages, answer.as_dict(), compare_text(answer))
 
 
+@text_for(CompareAnswer)
 def compare_text(answer: CompareAnswer) -> str:
     """The summary, then metrics with their stages, and how requests ended."""
     parts = [answer.summary]

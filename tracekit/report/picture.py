@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,7 @@ import polars as pl
 from tracekit.analysis import Answer, QualityAnswer, TailAnswer, quality, stragglers, tail
 from tracekit.output import Output, table
 from tracekit.report.answers import answer_text
+from tracekit.report.html import section_html
 from tracekit.schema import METRICS, Metric, UnitKind
 from tracekit.store import Database
 from tracekit.wording import counted, moment_text
@@ -62,14 +64,22 @@ class _Picture:
     further: dict[str, Answer | None]
 
 
-def report(database: Database) -> Output:
+def report(database: Database, *, html: bool = False) -> Output:
     """What is in the store, its quality, and for each metric that it has the tail.
 
     rows: one row a metric and stage (`metric, stage, owner, excess_ns, share, significant`).
+    html: with `html`, the sections of a page with the charts of the answers (`tracekit.report.html.page`).
     json: `contents`, `outcomes`, `quality`, `tails` by metric, then the further sections, `stragglers` first.
     """
     picture = _picture(database)
-    return Output(rows=_rows(picture.tails), json=_json(picture), text="\n\n".join(_parts(picture)))
+    sections = _sections(picture)
+    text = "\n\n".join(f"# {heading}\n\n{lay_out()}" for heading, lay_out, _ in sections)
+    body = "\n".join(_drawn(*section) for section in sections) if html else None
+    return Output(rows=_rows(picture.tails), json=_json(picture), text=text, html=body)
+
+
+def _drawn(heading: str, lay_out: Callable[[], str], answer: Answer | None) -> str:
+    return section_html(heading, lay_out, None if answer is None else answer.chart())
 
 
 def _picture(database: Database) -> _Picture:
@@ -102,22 +112,20 @@ def _json(picture: _Picture) -> dict[str, Any]:
     } | further
 
 
-def _parts(picture: _Picture) -> list[str]:
-    parts = [f"# What is in the store\n\n{_contents_text(picture.contents)}"]
-    if len(picture.outcomes):
-        parts.append(_outcomes_text(picture.outcomes))
-    parts.append(f"# Quality\n\n{answer_text(picture.quality)}")
-    parts += [
-        f"# {TAIL_TITLES[metric]} ({metric})\n\n{answer_text(answer)}" for metric, answer in picture.tails.items()
+def _sections(picture: _Picture) -> list[tuple[str, Callable[[], str], Answer | None]]:
+    """Heading, text and answer of each part, in order."""
+    asked: list[tuple[str, Answer | None]] = [
+        *((f"{TAIL_TITLES[metric]} ({metric})", answer) for metric, answer in picture.tails.items()),
+        *((section.title, picture.further[section.name]) for section in _SECTIONS),
     ]
-    for section in _SECTIONS:
-        answer = picture.further[section.name]
-        if answer is not None:
-            parts.append(f"# {section.title}\n\n{answer_text(answer)}")
-    return parts
+    return [
+        ("What is in the store", lambda: _contents_text(picture.contents, picture.outcomes), None),
+        ("Quality", lambda: answer_text(picture.quality), None),
+        *((title, partial(answer_text, answer), answer) for title, answer in asked if answer is not None),
+    ]
 
 
-def _contents_text(contents: dict[str, Any]) -> str:
+def _contents_text(contents: dict[str, Any], outcomes: pl.DataFrame) -> str:
     parts = [
         counted(contents["span_count"], "span"),
         counted(contents["metric_point_count"], "metric point"),
@@ -125,7 +133,8 @@ def _contents_text(contents: dict[str, Any]) -> str:
         f"from {counted(contents['service_count'], 'service')}",
     ]
     period = f"{moment_text(contents['first_ns'])} to {moment_text(contents['last_ns'])}"
-    return ", ".join(parts) + (f"; {period}." if contents["span_count"] else ".")
+    told = ", ".join(parts) + (f"; {period}." if contents["span_count"] else ".")
+    return f"{told}\n\n{_outcomes_text(outcomes)}" if len(outcomes) else told
 
 
 def _outcomes_text(outcomes: pl.DataFrame) -> str:

@@ -48,6 +48,27 @@ spread: many ranks lose time in the same stage now and then, and none stands out
 WhatIfVerdict = Literal["faster", "slower", "no_difference", "no_steps", "refused"]
 """What a replay under a change concludes: by the bound of the answer, or that there is nothing to replay."""
 
+RequestWhatIfVerdict = Literal[
+    "faster",
+    "slower",
+    "no_difference",
+    "not_reproduced",
+    "too_few_requests",
+    "no_such_stage",
+    "no_engine_spans",
+    "no_tokens",
+    "queue_not_told_apart",
+    "split_engines",
+    "refused",
+]
+"""What a replay of requests under a change concludes, or why it does not.
+
+not_reproduced: the replay without any change misses what was observed, so it is no ground for a conclusion.
+too_few_requests, no_such_stage: no quantiles, or no request has time in the stage. no_engine_spans, no_tokens,
+queue_not_told_apart, split_engines: more than a tenth of the requests lack the engine's spans or token counts, have
+queue and prefill in one, or have prefill and decode on engines of their own, which the replay does not know.
+"""
+
 HangVerdict = Literal["desync", "device_stuck", "host_stuck", "wait_for", "transport", "no_hang", "no_dumps"]
 """Which rule tells who hung a job; see `tracekit.analysis.hangs`."""
 

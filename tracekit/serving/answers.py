@@ -113,7 +113,7 @@ async def _sql(request: Request, governor: Governor, asked: dict[str, Any]) -> R
         row_limit=row_limit,
         most_bytes=governor.limits.output_bytes,
     )
-    rows = await _answered(request, governor, asked, work, default_s=_DEFAULT_TIME_LIMIT_S)
+    rows = await _answered(request, governor, asked, work, default_s=_DEFAULT_TIME_LIMIT_S, is_sql=True)
     headers = {TRUNCATED_HEADER: "true"} if rows.truncated else {}
     return StreamingResponse(rows.pieces(), media_type=_ARROW_STREAM, headers=headers)
 
@@ -168,9 +168,11 @@ async def _answered(
     work: Callable[[Question, Database], Any],
     *,
     default_s: float,
+    is_sql: bool = False,
 ) -> Any:
     time_limit_s = _within(asked, "time_limit_s", default_s, governor.limits.time_s)
-    return await governor.answer(work, time_limit_s=time_limit_s, has_left=request.is_disconnected)
+    has_left = request.is_disconnected
+    return await governor.answer(work, time_limit_s=time_limit_s, has_left=has_left, is_sql=is_sql)
 
 
 def _within(asked: dict[str, Any], name: str, default: float, limit: float) -> float:

@@ -75,7 +75,7 @@ class AppServer:
         self._settings = settings
         self._listener = listener(settings.host, port, option="--ui")
         self.port: int = self._listener.getsockname()[1]
-        os.environ["TRACEKIT_DB"] = str(path)
+        os.environ["TRACEKIT_STORES"] = str(path)
         self._answering: Future[None] = Future()
         self._server: uvicorn.Server | None = None
         self._thread = threading.Thread(target=self._run, name="tracekit-app", daemon=True)

@@ -15,9 +15,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,6 +37,10 @@ _POLITENESS = 10
 _LACKS_MEMORY = "the query needs more memory than a question may have and was stopped; ask for less at once"
 
 
+_ROWS_IN_THE_MAKING = """SELECT sum(memory_usage_bytes) FROM duckdb_memory()
+WHERE tag NOT IN ('BASE_TABLE', 'METADATA', 'EXTERNAL_FILE_CACHE', 'OBJECT_CACHE')"""
+
+
 @dataclass(frozen=True, slots=True)
 class AskingLimits:
     """What questions may take, all together and each."""
@@ -53,22 +57,35 @@ class AskingLimits:
     """Longest time of one question, its wait not counted."""
     process_bytes: int = 1280 << 20
     """Memory of the whole process above which a question that made it grow is stopped; receiving alone stays below."""
+    duckdb_bytes: int = 480 << 20
+    """Memory that DuckDB holds for rows in the making above which the same is done; a commit finds the rest."""
     growth_bytes: int = 128 << 20
-    """What the process may grow by since a question began in any case."""
+    """What either may grow by since a question began in any case."""
     operator_memory_bytes: int = 64 << 20
     """Memory of one question's sorts, joins and groups; what they need beyond it goes to disk."""
     output_bytes: int = 512 << 20
     """Longest answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Memory at one moment."""
+
+    process_bytes: int
+    duckdb_bytes: int
+    """For rows in the making, of whoever asks or writes; blocks of the file are not counted, they give way."""
+
+
 class Question:
     """One question on its way. Any thread may stop it; then its cursors are interrupted until it has ended."""
 
-    def __init__(self, time_limit_s: float) -> None:
+    def __init__(self, time_limit_s: float, *, is_sql: bool = False) -> None:
+        """`is_sql`: somebody wrote the statement, so that nothing is known of what it needs."""
         self.time_limit_s = time_limit_s
+        self.is_sql = is_sql
         self.started_at: float | None = None
-        self.started_bytes = 0
-        """Size of the process when it began."""
+        self.began_with = Held(0, 0)
+        """What was held when it began."""
         self._stopped: QueryError | BusyError | None = None
         self._cursors: list[duckdb.DuckDBPyConnection] = []
         self._lock = threading.Lock()
@@ -138,10 +155,11 @@ class Governor:
         *,
         time_limit_s: float,
         has_left: Callable[[], Any],
+        is_sql: bool = False,
         watch_s: float = 0.2,
     ) -> Answer:
         """As `ask`, from an event loop; stops when `has_left`, awaited now and then, says that nobody waits."""
-        question, running = self.submit(work, time_limit_s=time_limit_s)
+        question, running = self.submit(work, time_limit_s=time_limit_s, is_sql=is_sql)
         pending = asyncio.wrap_future(running)
         while not pending.done():
             await asyncio.wait([pending], timeout=watch_s)
@@ -153,10 +171,10 @@ class Governor:
         return await pending
 
     def submit(
-        self, work: Callable[[Question, Database], Answer], *, time_limit_s: float
+        self, work: Callable[[Question, Database], Answer], *, time_limit_s: float, is_sql: bool = False
     ) -> tuple[Question, Future[Answer]]:
         """Queue a question. Raises `BusyError` where too many wait."""
-        question = Question(min(time_limit_s, self.limits.time_s))
+        question = Question(min(time_limit_s, self.limits.time_s), is_sql=is_sql)
         with self._changed:
             if self._closed:
                 raise _stopping()
@@ -198,7 +216,7 @@ class Governor:
             while not self._closed and (left_s := self._quiet_until - time.monotonic()) > 0:
                 self._changed.wait(left_s)
             self._waiting -= 1
-            question.started_at, question.started_bytes = time.monotonic(), resident_bytes()
+            question.started_at, question.began_with = time.monotonic(), self._held()
             self._running.append(question)
             self._changed.notify_all()
         try:
@@ -248,15 +266,32 @@ class Governor:
                 question.stop(BusyError(f"the query was stopped after {ran_s:.0f} s because others wait; ask for less"))
 
     def _end_growing(self, running: list[Question]) -> None:
-        """Stop what came last of what the process grew by, where it has grown too far."""
-        size_bytes = resident_bytes()
-        if size_bytes <= self.limits.process_bytes:
-            return
-        least_bytes = size_bytes - self.limits.growth_bytes
-        growing = [each for each in running if each.stopped is None and each.started_bytes < least_bytes]
-        if growing:
-            newest = max(growing, key=lambda question: question.started_at or 0.0)
-            newest.stop(QueryError(_LACKS_MEMORY))
+        """Where the process or DuckDB has grown too far, stop one of those that it grew under."""
+        held, limits = self._held(), self.limits
+        growing: list[Question] = []
+        if held.process_bytes > limits.process_bytes:
+            least_bytes = held.process_bytes - limits.growth_bytes
+            growing += [each for each in running if each.began_with.process_bytes < least_bytes]
+        if held.duckdb_bytes > limits.duckdb_bytes:
+            least_bytes = held.duckdb_bytes - limits.growth_bytes
+            growing += [each for each in running if each.began_with.duckdb_bytes < least_bytes]
+        going_on = [each for each in growing if each.stopped is None]
+        if going_on:
+            likeliest(going_on).stop(QueryError(_LACKS_MEMORY))
+
+    def _held(self) -> Held:
+        """What is held now; nothing by DuckDB while its file is opened anew."""
+        try:
+            with closing(self._database().cursor()) as cursor:
+                row = cursor.execute(_ROWS_IN_THE_MAKING).fetchone()
+        except (duckdb.Error, StoreError):
+            row = None
+        return Held(resident_bytes(), int(row[0]) if row else 0)
+
+
+def likeliest(questions: Sequence[Question]) -> Question:
+    """Which of several took the memory, as far as can be told: SQL before tracekit's own questions, the last first."""
+    return max(questions, key=lambda question: (question.is_sql, question.started_at or 0.0))
 
 
 def _stopping() -> BusyError:

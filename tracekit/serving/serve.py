@@ -8,20 +8,39 @@ import resource
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from starlette.routing import BaseRoute
 
+from tracekit.errors import UsageError
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, announced
 from tracekit.serving.answers import answer_routes
 from tracekit.serving.app import AppServer
 from tracekit.serving.governor import AskingLimits, Governor
+from tracekit.serving.memory import allowed_bytes
 from tracekit.serving.uploads import UPLOAD_PATH, upload_routes
 from tracekit.stopping import Stopping
 from tracekit.store import holding
+
+_BARE_BYTES = 352 << 20
+"""The process with its libraries and compiled kernels, before anything is received."""
+_FULL_BYTES = 1536 << 20
+"""What it takes at most with the memory that settings name."""
+_LEAST_BYTES = 512 << 20
+_RECEIVING_BYTES = (
+    "max_request_bytes",
+    "max_waiting_bytes",
+    "group_bytes",
+    "store_memory_bytes",
+    "asking_memory_bytes",
+)
+_ASKING_BYTES = ("duckdb_bytes", "growth_bytes", "operator_memory_bytes", "output_bytes")
+_LEAST_DESCRIPTORS = 64
+"""For the store, the ports' own and a few connections each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +52,29 @@ class ServeSettings:
     asking: AskingLimits = field(default_factory=AskingLimits)
 
 
+def fitting(settings: ServeSettings, memory_bytes: int) -> ServeSettings:
+    """The same settings, with less memory for everything where the process may have only `memory_bytes`.
+
+    Raises `UsageError` where that is too little to serve at all.
+    """
+    if memory_bytes >= _FULL_BYTES:
+        return settings
+    if memory_bytes < _LEAST_BYTES:
+        raise UsageError(
+            f"this process may have {memory_bytes >> 20} MiB of memory, and serving needs {_LEAST_BYTES >> 20}: "
+            "give the machine or the container more"
+        )
+
+    def share(size_bytes: int) -> int:
+        return size_bytes * (memory_bytes - _BARE_BYTES) // (_FULL_BYTES - _BARE_BYTES)
+
+    receiver, asking = settings.receiver, settings.asking
+    receiving: dict[str, Any] = {name: share(getattr(receiver, name)) for name in _RECEIVING_BYTES}
+    asked: dict[str, Any] = {name: share(getattr(asking, name)) for name in _ASKING_BYTES}
+    asked["process_bytes"] = _BARE_BYTES + share(asking.process_bytes - _BARE_BYTES)
+    return replace(settings, receiver=replace(receiver, **receiving), asking=replace(asking, **asked))
+
+
 def serve(path: Path, settings: ServeSettings, *, stopping: Stopping, ready: Callable[[str], None]) -> None:
     """Serve the store at `path` until `stopping` says so: end what is asked, answer what was sent, close.
 
@@ -40,6 +82,7 @@ def serve(path: Path, settings: ServeSettings, *, stopping: Stopping, ready: Cal
     Raises `UsageError` for a port that is taken and `StoreError` for a store that cannot be used.
     """
     _allow_many_connections()
+    settings = fitting(settings, allowed_bytes())
     with ExitStack() as running:
         governor = Governor(lambda: receiver.store.database, settings.asking)
         receiver = Receiver(
@@ -54,6 +97,7 @@ def serve(path: Path, settings: ServeSettings, *, stopping: Stopping, ready: Cal
         running.enter_context(holding(path, governor))
         lines = f"{path}: OTLP/HTTP and SQL at {_url(receiver)}, OTLP/gRPC at {_grpc_address(receiver)}"
         if app is not None:
+            _tell_app(receiver)
             # What the app's framework prints about itself is no data.
             running.enter_context(contextlib.redirect_stdout(sys.stderr))
             running.enter_context(app)
@@ -81,6 +125,13 @@ def _endpoint(receiver: Receiver) -> Endpoint:
     )
 
 
+def _tell_app(receiver: Receiver) -> None:
+    """Let the app's pages say where to send."""
+    os.environ["TRACEKIT_OTLP_HTTP"] = _url(receiver)
+    os.environ["TRACEKIT_OTLP_GRPC"] = _grpc_address(receiver)
+    os.environ["TRACEKIT_OTLP_TOKEN"] = "none" if receiver.settings.token is None else "asked for"
+
+
 def _url(receiver: Receiver) -> str:
     return _address(receiver.settings, receiver.ports.host, receiver.ports.http_port)
 
@@ -102,5 +153,10 @@ def _reachable(host: str) -> str:
 
 def _allow_many_connections() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
+    if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard != resource.RLIM_INFINITY and hard < _LEAST_DESCRIPTORS:
+        raise UsageError(
+            f"this process may have {hard} files and connections open, and serving needs {_LEAST_DESCRIPTORS}: "
+            "raise the limit (`ulimit -n`, LimitNOFILE of systemd)"
+        )

@@ -15,9 +15,10 @@ from tracekit.stages.units import (
     build_requests,
     build_steps,
 )
-from tracekit.stages.update import UnitsUpdate, update_units
+from tracekit.stages.update import MOST_TRACES, UnitsUpdate, define_request_ids, update_jobs, update_units
 
 __all__ = [
+    "MOST_TRACES",
     "JobFrames",
     "JobRecords",
     "RequestFrames",
@@ -28,6 +29,8 @@ __all__ = [
     "build_job",
     "build_requests",
     "build_steps",
+    "define_request_ids",
     "operations",
+    "update_jobs",
     "update_units",
 ]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import duckdb
 
 from tracekit import queries
-from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreVersionError
+from tracekit.errors import StoreError, StoreFullError, StoreLockedError, StoreMemoryError, StoreVersionError
 
 # Data enters as Arrow tables, so SQL never needs the file system, and nobody who types SQL gets it.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -43,6 +43,8 @@ _FULL = (
     "disk full",
     f"errno {errno.ENOSPC}",
 )
+# "failed to pin block of size 256.0 KiB (672.2 MiB/672.0 MiB used)"
+_MEMORY_USED_UP = re.compile(r"Out of Memory Error|/[\d.]+ \w+ used\)")
 _OPEN_HERE = ("different configuration", "Unique file handle conflict")
 _BROKEN_LOG = "replaying WAL"
 _NEWER_STORAGE = "Trying to read a database file with version number"
@@ -62,16 +64,21 @@ def connect(
         return duckdb.connect(target, read_only=read_only, config={**_SETTINGS, **tuning})
 
 
-def connect_new_in_memory(template: Path | None, *, tuning: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
+def connect_new_in_memory(
+    template: Path | None, *, tuning: Mapping[str, str], folder: Path | None = None
+) -> duckdb.DuckDBPyConnection:
     """Connect as `connect` does to a new database in memory that holds what is in the file `template`.
 
-    A template that cannot be read leaves the database empty. Raises as `connect`.
+    A template that cannot be read leaves the database empty. Its SQL reaches the files of `folder`, where one is
+    given, and no others. Raises as `connect`.
     """
     with store_errors(None):
         connection = duckdb.connect(":memory:", config={**_ajar(), **tuning})
         try:
             if template is not None:
                 _copy(connection, template)
+            if folder is not None:
+                connection.execute(f"SET GLOBAL allowed_directories = [{_literal(folder)}]")
             _close_doors(connection)
         except BaseException:
             connection.close()
@@ -146,6 +153,15 @@ def is_refusal(error: StoreError) -> bool:
     return isinstance(error.__cause__, _REFUSALS)
 
 
+def lacks_memory(error: duckdb.Error) -> bool:
+    """Whether DuckDB's memory was used up.
+
+    Only some statements say so by the kind of their error: a commit that finds none is a `TransactionException`, and a
+    transaction that cannot be rolled back for want of memory a `FatalException`.
+    """
+    return isinstance(error, duckdb.OutOfMemoryException) or _MEMORY_USED_UP.search(str(error)) is not None
+
+
 def translated(error: duckdb.Error, path: Path | None) -> StoreError:
     """The `StoreError` that a DuckDB error on the store at `path` amounts to."""
     message = str(error)
@@ -163,9 +179,16 @@ def translated(error: duckdb.Error, path: Path | None) -> StoreError:
         return StoreVersionError(told, path=path)
     if _BROKEN_LOG in message and path is not None:
         return StoreError(_log_not_readable(path, message), path=path)
+    if lacks_memory(error):
+        told = f"the memory that DuckDB may have for {where} is used up just now; ask for less at once"
+        return StoreMemoryError(f"{told} ({_first_line(message)})", path=path)
     if any(sign in message for sign in _FULL):
         return StoreFullError(f"no room to write {where}: free some space on its disk ({message})", path=path)
     return StoreError(f"{where} cannot be used as a trace store: {message}", path=path)
+
+
+def _first_line(message: str) -> str:
+    return message.split("\n", 1)[0]
 
 
 def _holder(message: str) -> int | None:

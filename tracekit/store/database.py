@@ -77,6 +77,17 @@ class Database:
         return cls(connection, path=location, read_only=read_only)._prepared()
 
     @classmethod
+    def beside_files(
+        cls, folder: Path, *, path: Path | None = None, tuning: Mapping[str, str] = MappingProxyType({})
+    ) -> Database:
+        """A new store in memory whose SQL reads and writes the files of `folder`, and no others.
+
+        `path` is what errors call it. Raises as `open`.
+        """
+        connection = template.new_in_memory(tuning, folder=folder.resolve())
+        return cls(connection, path=path, read_only=False)._prepared()
+
+    @classmethod
     def serve(
         cls, path: str | Path, *, row_group_rows: int, tuning: Mapping[str, str] = MappingProxyType({})
     ) -> Database:
@@ -209,7 +220,8 @@ def _check_location(path: Path | None, *, read_only: bool, create: bool) -> None
             raise UsageError("a store in memory is empty when it is opened: open it for writing")
         return
     if path.is_dir():
-        raise StoreError(f"{path} is a folder; name the file of a trace store", path=path)
+        told = f"{path} is a folder; name the file of a trace store (a warehouse is only read, and filled by `build`)"
+        raise StoreError(told, path=path)
     if (read_only or not create) and not path.exists():
         remedy = f"make one with `tracekit ingest PATH --db {path}`"
         raise StoreError(f"there is no trace store at {path}; {remedy}", path=path)

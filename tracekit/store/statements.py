@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 
 from tracekit import queries
@@ -25,10 +26,11 @@ def run(
 
 
 @contextmanager
-def registered(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> Iterator[None]:
+def registered(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table | pl.DataFrame]) -> Iterator[None]:
     """Make each table visible to the cursor's SQL under its name inside the block.
 
-    Where the block raises they stay: an aborted transaction takes no statement, and its cursor is closed.
+    Where the block raises they stay: an aborted transaction takes no statement, so taking them out would fail and hide
+    the first error; the cursor is closed then.
     """
     for name, table in tables.items():
         cursor.register(name, table)

@@ -39,9 +39,14 @@ def new_file(path: Path) -> None:
         copy.unlink(missing_ok=True)
 
 
-def new_in_memory(tuning: Mapping[str, str] = MappingProxyType({})) -> duckdb.DuckDBPyConnection:
-    """A connection as `connect` gives to a database in memory, with the schema where there is a template."""
-    return connect_new_in_memory(_template(), tuning=tuning)
+def new_in_memory(
+    tuning: Mapping[str, str] = MappingProxyType({}), *, folder: Path | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A connection as `connect` gives to a database in memory, with the schema where there is a template.
+
+    Its SQL reaches the files of `folder`, where one is given.
+    """
+    return connect_new_in_memory(_template(), tuning=tuning, folder=folder)
 
 
 def _template() -> Path | None:

@@ -19,13 +19,16 @@ from tracekit.wording.numbers import (
     exact_text,
     interval_text,
     moment_text,
+    period_text,
     share_text,
 )
 from tracekit.wording.quality import quality_summary
 from tracekit.wording.request_failures import request_failures_summary
 from tracekit.wording.request_goodput import goodput_notes, request_goodput_summary
+from tracekit.wording.request_whatif import request_whatif_summary
 from tracekit.wording.stragglers import culprit_text, heavy_stages_text, steps_text, stragglers_summary
 from tracekit.wording.tail import named_causes, tail_summary
+from tracekit.wording.tail_growth import services_sentence
 from tracekit.wording.whatif import whatif_summary
 
 __all__ = [
@@ -51,10 +54,13 @@ __all__ = [
     "metrics_summary",
     "moment_text",
     "named_causes",
+    "period_text",
     "quality_summary",
     "quantity_text",
     "request_failures_summary",
     "request_goodput_summary",
+    "request_whatif_summary",
+    "services_sentence",
     "share_text",
     "steps_text",
     "stragglers_summary",

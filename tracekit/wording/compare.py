@@ -17,6 +17,8 @@ _SHOWN = 3
 @words_for(CompareAnswer)
 def compare_summary(answer: CompareAnswer) -> str:
     """What changed beyond chance, metric by metric, how requests ended, and whether more work arrived."""
+    if answer.verdict == "refused":
+        return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     sentences = [_head(answer), *_metric_sentences(answer), *_outcome_sentences(answer), _load_sentence(answer)]
     sentences += left_out_sentences(answer.left_out, answer.seen_from)
     return " ".join(sentence for sentence in sentences if sentence)
@@ -27,7 +29,7 @@ def _head(answer: CompareAnswer) -> str:
     return {
         "no_units": f"Nothing to compare: {compared}.",
         "too_few_units": f"Too few requests for a conclusion: {compared}.",
-        "too_few_blocks": f"{compared}: too little independent time for a conclusion.",
+        "too_few_blocks": f"{compared}: too short a time to tell a change from chance.",
         "no_change": f"Nothing changed beyond chance: {compared}.",
         "stage_slower": f"As a whole nothing is slower beyond chance, but a stage is: {compared}.",
         "load_or_slowness": f"Slower where requests wait for each other, and more of them arrived: {compared}.",

@@ -27,6 +27,19 @@ def duration_text(duration_ns: int | float | None, *, signed: bool = False) -> s
     return f"{sign}{duration_ns:.4g} ns"
 
 
+def period_text(period_ns: int | None) -> str:
+    """How long data or a process lasts: `5 h 50 min`, `3 d 4 h`, `12 min 5 s`; below a minute as `duration_text`."""
+    if period_ns is None or abs(period_ns) < 60_000_000_000:
+        return duration_text(period_ns)
+    left_s = round(period_ns / 1_000_000_000)
+    parts = []
+    for unit, size_s in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, left_s = divmod(left_s, size_s)
+        parts.append((count, unit))
+    first = next(place for place, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count:,} {unit}" for count, unit in parts[first : first + 2] if count)
+
+
 def exact_text(duration_ns: int | None) -> str:
     """All digits of a duration, grouped: `91,012,345 ns`; `–` for none."""
     return NONE if duration_ns is None else f"{duration_ns:,} ns"
@@ -44,7 +57,8 @@ def interval_text(low_ns: int | None, high_ns: int | None) -> str:
 
 def share_text(share: float | None) -> str:
     """A ratio as a percentage with one digit: `46.3%`; `–` for none."""
-    return NONE if share is None else f"{share:.1%}"
+    # Less than nothing by a hundredth of a per cent reads as nothing.
+    return NONE if share is None else f"{share:z.1%}"
 
 
 def moment_text(time_ns: int | None) -> str:

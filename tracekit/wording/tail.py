@@ -14,6 +14,7 @@ from tracekit.analysis import (
     TailAnswer,
     clear_differences,
     clear_whose,
+    is_led_by_stages,
     is_load,
     is_mix,
     lacks_counterparts,
@@ -27,6 +28,7 @@ from tracekit.analysis import (
 from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepStage, TailVerdict, UnitKind
 from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, counted, difference_text, duration_text, moment_text
+from tracekit.wording.tail_growth import growth_sentence
 from tracekit.wording.tail_other_work import lack_sentence, load_sentence, mix_sentence
 
 _CLEAR_RANK_SHARE = 2 / 3
@@ -61,7 +63,7 @@ def tail_summary(answer: TailAnswer) -> str:
         _not_served_sentence(answer),
     ]
     level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
-    # A few units say less than the middle of all.
+    # A few units say less than the typical one of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
     return " ".join(sentence for sentence in ordered if sentence)
 
@@ -156,13 +158,21 @@ def _nothing_sentence(answer: TailAnswer) -> str:
 def _finding(answer: TailAnswer) -> str:
     """What was compared and what came out: the stages, and whose requests, in one sentence."""
     verdict = answer.verdict
-    if verdict == "stage_slower" and len(told_stages(answer)):
+    if (verdict == "stage_slower" or _is_load_of_stages(answer)) and len(told_stages(answer)):
         return _slower_sentence(answer)
     statement = _statement(answer)
-    if verdict in ("no_excess", "stage_slower") or (is_mix(answer) and answer.is_other_mix):
+    if (
+        verdict in ("no_excess", "stage_slower")
+        or _is_load_of_stages(answer)
+        or (is_mix(answer) and answer.is_other_mix)
+    ):
         return f"{statement}."
     named = "" if verdict == "improved" else _large_text(answer)
     return f"{statement}{_where(answer)}{named}."
+
+
+def _is_load_of_stages(answer: TailAnswer) -> bool:
+    return answer.verdict == "load_or_slowness" and (answer.excess_ns <= 0 or is_led_by_stages(answer))
 
 
 def _statement(answer: TailAnswer) -> str:
@@ -207,7 +217,7 @@ def _compared(answer: TailAnswer) -> str:
 
 def _against(answer: TailAnswer) -> str:
     if answer.comparison == "body":
-        return "their middle"
+        return f"the typical {answer.unit}"
     slowest = f"the slowest {_number(answer.baseline_count)}of " if answer.quantile > 0 else ""
     return f"{slowest}the baseline"
 
@@ -237,15 +247,14 @@ def _conclusion(answer: TailAnswer, verdict: TailVerdict) -> str:
         sentences.append(load_sentence(answer))
     if verdict == "excess_spread":
         sentences.append("No single stage stands out from chance.")
-    if len(slower_calls(answer)):
-        sentences.append(_rare_calls_sentence(answer))
+    sentences += [_rare_calls_sentence(answer), growth_sentence(answer)]
     if answer.shortage is not None:
         sentences.append(_shortage_sentence(answer))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _slower_calls_conclusion(answer: TailAnswer) -> str:
-    calls = _rare_calls_sentence(answer)
+    calls = " ".join(part for part in (_rare_calls_sentence(answer), growth_sentence(answer)) if part)
     if not len(told_stages(answer)):
         return f"As a whole that is within what chance makes, but not call by call. {calls}"
     who = "" if len(clear_whose(answer.whose)) else _who_sentence(answer)
@@ -280,7 +289,7 @@ def _who_sentence(answer: TailAnswer) -> str:
     if whose_text(answer):
         return ""
     conditions = f"{answer.where or ''} {answer.baseline}"
-    rest = "in the baseline" if answer.comparison == "selection" else "of the middle"
+    rest = "in the baseline" if answer.comparison == "selection" else f"of typical {answer.unit}s"
     for row in clear_differences(answer).iter_rows(named=True):
         if f"'{row['dimension']}'" not in conditions:
             return (
@@ -327,8 +336,10 @@ def _shortage_sentence(answer: TailAnswer) -> str:
     """Why nothing follows for others."""
     which = f"this {answer.unit}" if answer.tail_count == 1 else f"these {answer.unit}s"
     if answer.shortage == "too_few_blocks":
-        have = counted(min(answer.block_counts), "independent stretch", "independent stretches")
-        why = f"times swing so slowly that they make only {have}, and it takes {MINIMUM_BLOCKS}"
+        have = counted(min(answer.block_counts), "separate observation")
+        why = (
+            f"neighbours in time rise and fall together, so all of them are only {have}, and it takes {MINIMUM_BLOCKS}"
+        )
         return f"That is true of {which}; whether it is more than chance cannot be told: {why}."
     fewest = min(answer.tail_count, answer.baseline_count)
     why = f"it takes {MINIMUM_UNITS} {answer.unit}s on each side, and one has {fewest}"
@@ -385,5 +396,5 @@ def _level_sentence(answer: TailAnswer) -> str:
     if answer.unit == UnitKind.STEP or not len(answer.levels) or excess_ns == 0:
         return ""
     parts = list(answer.levels.select("stage", "excess_ns").iter_rows())
-    than = f"{difference_text(excess_ns)} than the middle of the baseline"
-    return f"The middle of the selection takes {than}: {_largest(parts)}."
+    than = f"{difference_text(excess_ns)} than that of the baseline"
+    return f"The typical {answer.unit} of the selection takes {than}: {_largest(parts)}."

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from tracekit.analysis import TailAnswer, larger_work, load_bounds_ns
+from tracekit.analysis import TailAnswer, larger_work, load_bounds_ns, longer_ns
 from tracekit.wording.numbers import duration_text
 
 
 def load_sentence(answer: TailAnswer) -> str:
     """How much more work arrived, by what rose most, and the bounds of what load and slowness can each explain."""
     work, factor = answer.load.filter("is_higher").sort("factor").select("work", "factor").row(-1)
-    what = str(work).replace("_", " ")
-    lead = f"In its time {factor:.1f} times as many {what} arrived each second as in the baseline"
+    what = f"many {work.replace('_', ' ')}"
+    if work == "work":
+        what = "much work, by what requests of their classes take in the baseline,"
+    lead = f"In its time {factor:.1f} times as {what} arrived each second as in the baseline"
     shared_ns, other_ns = load_bounds_ns(answer)
-    most = f"Load explains at most {duration_text(shared_ns)} of the {duration_text(answer.excess_ns)}"
+    most = f"Load explains at most {duration_text(shared_ns)} of the {duration_text(longer_ns(answer))}"
     least = f", and at least {duration_text(other_ns)} is slowness: it lies where they do not" if other_ns else ""
     where = "and most of the excess is where requests wait for each other"
     return f"{lead}, {where}: there load and slowness cannot be told apart. {most}{least}."

@@ -18,12 +18,14 @@ from tracekit.analysis import (
     Evidence,
     Selection,
     answer_kinds,
+    compare,
     failures,
     goodput,
     has_words,
     quality,
     question,
     registered,
+    request_whatif,
     stragglers,
     tail,
     words_for,
@@ -50,10 +52,12 @@ def answers(database: Database) -> dict[str, Answer]:
         "quality": quality(database),
         "goodput": goodput(database),
         "failures": failures(database),
+        "compare": compare(database, None, None),
+        "request_whatif": request_whatif(database, "normal=eng.queue"),
     }
 
 
-@pytest.mark.parametrize("name", ["failures", "goodput", "quality", "stragglers", "tail"])
+@pytest.mark.parametrize("name", ["compare", "failures", "goodput", "quality", "request_whatif", "stragglers", "tail"])
 def test_answers_follow_the_protocol(store: Write, name: str) -> None:
     """Codes, sentences, evidence, frames with the columns that are promised, and JSON."""
     answer = answers(store([*traffic(60), *steps()]))[name]
@@ -68,7 +72,7 @@ def test_answers_follow_the_protocol(store: Write, name: str) -> None:
     assert KINDS[name].rows in answer.schema
 
 
-@pytest.mark.parametrize("name", ["failures", "goodput", "quality", "stragglers", "tail"])
+@pytest.mark.parametrize("name", ["compare", "failures", "goodput", "quality", "request_whatif", "stragglers", "tail"])
 def test_answers_cross_the_wire_by_their_name(store: Write, name: str) -> None:
     """What arrives says the same, in the same types; module paths do not travel."""
     answer = answers(store([*traffic(60), *steps()]))[name]
@@ -94,6 +98,8 @@ def test_an_answer_says_which_units_it_is_about(store: Write) -> None:
     looked_at = stragglers(database).units
     assert sorted(looked_at["unit_id"]) == list(range(102, 124))
     assert set(looked_at["cohort"]) == {"selection"}
+    compared = compare(database, "unit_id <= 40", "unit_id > 40").units
+    assert compared.group_by("cohort").len().sort("cohort").rows() == [("baseline", 41), ("selection", 59)]
     assert quality(database).units is None
 
 

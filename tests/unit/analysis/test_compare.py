@@ -251,3 +251,14 @@ def test_more_work_is_told_from_slowness(store: Write, stage: str, per_s: int, v
     answer = compare(store([*before, *after]), f"start_ns < {300 * S}", f"start_ns >= {300 * S}")
     assert answer.verdict == verdict
     assert answer.summary.startswith("Slower where requests wait" if verdict == "load_or_slowness" else "Worse")
+
+
+def test_data_that_cannot_bear_a_conclusion_get_none(store: Write) -> None:
+    """Half of the time of one side hangs in the air: the figures are there, and nothing is concluded."""
+    after = traffic(2, first_s=COUNT, prefill_factor=2.0)
+    broken = [replace(one, orphan_ns=sum(part_ns for *_, part_ns in one.stages) // 2) for one in after]
+    answer = compare(store([*traffic(1), *broken]), BEFORE, AFTER)
+    assert (answer.verdict, answer.evidence.verdict) == ("refused", "refused")
+    assert answer.summary.startswith("No conclusion, because the data cannot bear one")
+    assert answer.as_dict()["quality"]["verdict"] == "refused"
+    assert answer.evidence.counts["unit_count"] == 2 * COUNT

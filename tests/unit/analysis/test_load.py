@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from tests.unit.analysis.rows import Request, Step
@@ -158,3 +159,32 @@ def test_steps_have_no_load(store: Write) -> None:
     database = store(steps)
     answer = tail(database, "step", quantile=0, where="step >= 15", baseline="step < 15")
     assert answer.load.is_empty()
+
+
+def _of_two_models(*, large_share: float, wait_ms: int, start_ns: int) -> list[Request]:
+    """A request a second; the larger model takes 300 ms where the smaller takes 20, and all wait for each other."""
+    draw = random.Random(start_ns)
+    return [
+        Request(
+            [
+                ("ttft", "eng.queue", wait_ms * MS + draw.randrange(wait_ms * MS)),
+                ("ttft", "eng.prefill", (300 if is_large else 20) * MS + draw.randrange(MS)),
+            ],
+            model="large" if is_large else "small",
+            start_ns=start_ns + number * S,
+        )
+        for number, is_large in enumerate(draw.random() < large_share for _ in range(600))
+    ]
+
+
+def test_as_many_requests_of_a_larger_model_are_more_work(store: Write) -> None:
+    """At the same rate nine of ten of the larger model instead of one, and longer waiting: no stage is blamed."""
+    before = _of_two_models(large_share=0.1, wait_ms=10, start_ns=0)
+    after = _of_two_models(large_share=0.9, wait_ms=400, start_ns=CHANGE_NS)
+    answer = _after_before(store(before + after))
+    work = answer.load.row(by_predicate=pl.col("work") == "work", named=True)
+    assert work["is_higher"]
+    assert work["factor"] > 4
+    assert not answer.load.filter(pl.col("work") != "work")["is_higher"].any()
+    assert answer.verdict == "load_or_slowness"
+    assert "times as much work" in answer.summary

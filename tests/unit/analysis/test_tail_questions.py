@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.unit.analysis.rows import MS, Request, Step, traffic
@@ -86,7 +87,7 @@ def test_an_asked_quantile_is_used_and_a_tail_of_few_tells_the_middle_first(stor
     database = store(traffic(90) + traffic(90, slow_ns=600 * MS, seed=2))
     answer = tail(database, "ttft", quantile=0.99, where="unit_id >= 90", baseline="unit_id < 90")
     assert (answer.quantile, answer.quantile_asked, answer.tail_count) == (0.99, 0.99, 1)
-    assert answer.summary.startswith("The middle of the selection takes")
+    assert answer.summary.startswith("The typical request of the selection takes")
     assert "The slowest of 90 requests takes" in answer.summary
 
 
@@ -117,3 +118,23 @@ def test_an_empty_answer_says_what_is_there(store: Write, options: dict[str, str
     answer = tail(database, "ttft", **options)
     assert answer.verdict == "no_units"
     assert sentence in answer.summary
+
+
+@pytest.mark.parametrize(("engine_share", "owner"), [(0.0, "provider"), (0.9, "platform")])
+def test_a_call_upstream_is_the_providers_where_no_engine_is_known(
+    store: Write, engine_share: float, owner: str
+) -> None:
+    """Requests of the same service that have spans of an engine show that it is known: its span is missing."""
+    units = [
+        Request([("ttft", "eng.prefill" if n < engine_share * 40 else "upstream", (100 + n) * MS)], start_ns=n * MS)
+        for n in range(40)
+    ]
+    answer = tail(store(units), "ttft", quantile=0.5)
+    assert answer.stages.row(by_predicate=pl.col("stage") == "upstream", named=True)["owner"] == owner
+
+
+def test_one_value_of_most_units_is_no_quantile(store: Write) -> None:
+    """Nineteen of twenty take the same: the slowest are not all of them."""
+    units = [Request([("ttft", "app", (100 if n % 20 else 200) * MS)], start_ns=n * MS) for n in range(60)]
+    answer = tail(store(units), "ttft")
+    assert (answer.quantile, answer.tail_count) == (0.0, 60)

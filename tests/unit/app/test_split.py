@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from investigation.split import culprit, work_text
+from investigation.split import work_text
+
+from tracekit.charts import culprit
 
 
 def stages(*rows: tuple[str, int, bool | None], rate_ns: int | None = None) -> pl.DataFrame:

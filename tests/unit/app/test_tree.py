@@ -40,3 +40,29 @@ def test_every_node_has_exactly_one_row(parents: list[tuple[int, int]]) -> None:
     frame = in_tree_order(pl.DataFrame(nodes, schema=SCHEMA, orient="row"))
     assert sorted(frame["node"].to_list()) == sorted(name for name, _, _ in nodes)
     assert frame["row"].to_list() == list(range(len(nodes)))
+
+
+@given(st.lists(st.integers(0, 30), max_size=30))
+def test_a_subtree_is_the_rows_from_its_node_to_its_end(parents: list[int]) -> None:
+    """Counted here by climbing from every node to its root."""
+    nodes = [(str(number), str(parent), number) for number, parent in enumerate(parents)]
+    frame = in_tree_order(pl.DataFrame(nodes, schema=SCHEMA, orient="row"))
+    above = {node: parent for node, parent, _ in nodes if int(parent) < len(nodes)}
+    size, depth = dict.fromkeys((node for node, _, _ in nodes), 0), {}
+    for node, _, _ in nodes:
+        chain, each = [], node
+        while each is not None and each not in chain and len(chain) <= len(nodes):
+            chain.append(each)
+            each = above.get(each)
+        is_lost = each is not None
+        depth[node] = 0 if is_lost else len(chain) - 1
+        for one in [node] if is_lost else chain:
+            size[one] += 1
+    for node, row, last_row, deep in frame.select("node", "row", "last_row", "depth").iter_rows():
+        assert (last_row - row, deep) == (size[node], depth[node])
+
+
+def test_siblings_go_by_their_place_first() -> None:
+    """Ranks stand in their order, whoever began first."""
+    frame = pl.DataFrame({"node": ["a", "b"], "parent": [None, None], "start_ns": [0, 1], "place": [2, 1]})
+    assert in_tree_order(frame.cast({"parent": pl.String}))["node"].to_list() == ["b", "a"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import get_args
 
-from investigation import headlines, page, question, split
+from investigation import headlines, page, question
 
 from tracekit.analysis.compare_answer import Verdict as CompareVerdict
+from tracekit.charts.culprit import BLAMELESS_VERDICTS
 from tracekit.schema import METRICS, EvidenceVerdict, Outcome, TailVerdict
 
 
@@ -14,7 +15,7 @@ def test_every_verdict_has_a_label_and_a_colour() -> None:
     """A new verdict cannot be forgotten, and none is spelled that does not exist."""
     assert set(page._ANSWER_VERDICTS) == set(get_args(TailVerdict)) | set(get_args(CompareVerdict))
     assert set(page._VERDICT_COLOURS) == set(page._VERDICT_ICONS) == set(get_args(EvidenceVerdict))
-    assert set(get_args(TailVerdict)) >= split._BLAMELESS_VERDICTS
+    assert set(get_args(TailVerdict)) >= BLAMELESS_VERDICTS
 
 
 def test_outcomes_and_metrics_are_those_of_the_vocabulary() -> None:

@@ -49,6 +49,7 @@ SENDERS = pl.DataFrame(
         "service_name": ["gateway", "vllm"],
         "rank": pl.Series([None, None], dtype=pl.Int32),
         "status_code": ["UNSET", "ERROR"],
+        "start_ns": [EPOCH_NS, EPOCH_NS + 10],
     }
 )
 
@@ -83,43 +84,70 @@ def test_a_derived_operation_says_where_it_is_known_from() -> None:
     assert bars["note"].to_list() == ["", "", "derived, from its attribute"]
 
 
-def test_the_ranks_of_a_step_have_one_row_each_with_all_that_lies_below() -> None:
-    """Operations of other steps in the same trace do not enter; waiting belongs to the rank that waits."""
+def test_what_is_odd_about_a_row_is_marked() -> None:
+    """A parent that did not arrive, its orphan, a corrected clock and a failure."""
     operations = frame(
-        operation("s0", None, "step", 0, 50, (40, 50)),
-        operation("f0", "s0", "forward", 0, 40, (0, 40), stage="step.compute"),
-        operation("s1", None, "step", 5, 50),
-        operation("c1", "s1", "collective", 5, 50, (30, 50), stage="step.exposed_comm"),
-        operation(
-            None,
-            "c1",
-            "collective",
-            5,
-            30,
-            (5, 30),
-            stage="step.straggler_wait",
-            source="gap",
-            quality="derived",
-        ),
-        operation("x", None, "step", 60, 90, (60, 90)),
+        operation("r", None, "POST", 0, 100, (0, 100)),
+        operation("gone", "r", "<missing>", 40, 60, source="gap", quality="derived"),
+        operation("o", "gone", "orphan", 40, 60),
     )
-    ranks = pl.DataFrame(
+    senders = pl.DataFrame(
         {
-            "rank": [1, 0],
-            "host_name": ["node-1", None],
-            "root_span_id": ["s1", "s0"],
-            "start_ns": [EPOCH_NS + 5, EPOCH_NS],
-            "end_ns": [EPOCH_NS + 50, EPOCH_NS + 50],
+            "span_id": ["r", "o"],
+            "service_name": ["gateway", "vllm"],
+            "rank": pl.Series([None, None], dtype=pl.Int32),
+            "status_code": ["UNSET", "ERROR"],
+            "start_ns": [EPOCH_NS, EPOCH_NS + 43],
         }
     )
-    bars, segments = step_rows(ranks, operations)
-    assert list(bars.select("label", "start_ns", "end_ns").iter_rows()) == [
-        ("rank 0", 0, 50),
-        ("rank 1 · node-1", 5, 50),
+    bars, _ = trace_rows(operations, senders)
+    marks = bars.select("is_virtual", "is_orphan", "is_error", "shift_ns", "last_row")
+    assert list(marks.iter_rows()) == [
+        (False, False, False, 0, 3), (True, False, False, 0, 3), (False, True, True, -3, 3),
+    ]  # fmt: skip
+
+
+STEP = frame(
+    operation("job", None, "train", 0, 100),
+    operation("s0", "job", "step", 0, 50, (40, 50)),
+    operation("f0", "s0", "forward", 0, 40, (0, 40), stage="step.compute"),
+    operation("s1", "job", "step", 5, 50),
+    operation("c1", "s1", "collective", 5, 50, (30, 50), stage="step.exposed_comm"),
+    operation(
+        None, "c1", "collective", 5, 30, (5, 30), stage="step.straggler_wait", source="gap", quality="derived"
+    ),
+    operation("x", "job", "step", 60, 90, (60, 90)),
+)  # fmt: skip
+RANKS = pl.DataFrame(
+    {
+        "rank": [1, 0, 2],
+        "host_name": ["node-1", None, None],
+        "root_span_id": ["s1", "s0", "s2"],
+        "start_ns": [EPOCH_NS + 5, EPOCH_NS, EPOCH_NS + 1],
+        "end_ns": [EPOCH_NS + 50, EPOCH_NS + 50, EPOCH_NS + 50],
+    }
+)
+
+
+def test_the_ranks_of_a_step_have_a_lane_each_with_all_that_lies_below() -> None:
+    """In the order of ranks; operations of other steps in the same trace do not enter, no rank is left out."""
+    bars, _ = step_rows(RANKS, STEP)
+    assert list(bars.select("label", "depth", "last_row", "start_ns", "end_ns").iter_rows()) == [
+        ("rank 0", 0, 2, 0, 50),
+        ("forward", 1, 2, 0, 40),
+        ("rank 1 · node-1", 0, 5, 5, 50),
+        ("collective", 1, 5, 5, 50),
+        ("collective", 2, 5, 5, 30),
+        ("rank 2", 0, 6, 1, 50),
     ]
+
+
+def test_the_segments_of_a_rank_lie_in_the_rows_of_its_lane() -> None:
+    """Waiting belongs to the rank that waits."""
+    _, segments = step_rows(RANKS, STEP)
     assert list(segments.select("row", "start_ns", "end_ns", "stage").iter_rows()) == [
-        (0, 0, 40, "step.compute"),
         (0, 40, 50, "unattributed"),
-        (1, 5, 30, "step.straggler_wait"),
-        (1, 30, 50, "step.exposed_comm"),
+        (1, 0, 40, "step.compute"),
+        (3, 30, 50, "step.exposed_comm"),
+        (4, 5, 30, "step.straggler_wait"),
     ]

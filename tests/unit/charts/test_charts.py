@@ -227,3 +227,22 @@ def test_charts_of_nothing_are_charts() -> None:
 def test_time_that_nobody_explains_is_grey() -> None:
     """`unattributed` looks like an absence everywhere."""
     assert charts.stage_colour(UNATTRIBUTED) == "#a3a8b0"
+
+
+CELLS = pl.DataFrame(
+    {
+        "first_ns": [0, 0], "last_ns": [10**9, 10**9], "least_ns": [0, 10**6], "below_ns": [1, 2 * 10**6],
+        "unit_count": [1, 7], "failed_count": [0, 2],
+    }
+)  # fmt: skip
+
+
+def test_a_heat_map_has_a_mark_a_cell_and_a_logarithm_without_zero() -> None:
+    """A cell is known by its number when it is clicked; one of no time begins where a logarithm can."""
+    chart = charts.latency_heat(CELLS)
+    rows = rows_of(chart, "unit_count")
+    assert [(row["number"], row["unit_count"], row["failed_count"]) for row in rows] == [(0, 1, 0), (1, 7, 2)]
+    assert all(row["least"] > 0 for row in rows)
+    assert rows[1]["between"] == "1 ms to 2 ms"
+    assert chart.to_dict()["params"][0]["select"]["fields"] == ["number"]
+    assert charts.latency_heat(CELLS.clear()).to_dict()

@@ -296,7 +296,7 @@ def test_go_console_output_is_read() -> None:
 @pytest.mark.parametrize(
     ("content", "name"),
     [
-        ({"schemaVersion": 1, "traceEvents": [{"ph": "X"}]}, "Kineto"),
+        ({"traceEvents": [{"ph": "X"}]}, "no profile of PyTorch"),
         ([{"name": "k", "ph": "X", "ts": 1}], "Chrome trace events"),
         ([{"traceId": "a", "id": "b", "binaryAnnotations": []}], "Zipkin JSON v1"),
         ({"traces": [{"traceID": "a", "rootServiceName": "s"}]}, "Tempo search results"),

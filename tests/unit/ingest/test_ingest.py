@@ -192,8 +192,8 @@ def test_large_files_are_written_in_several_batches(
     database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files may be larger than memory: batches are cut by size, and the result is the same."""
-    monkeypatch.setattr("tracekit.ingest.decoding._BATCH_ROWS", 300)
-    monkeypatch.setattr("tracekit.ingest.decoding._CHUNK_BYTES", 20_000)
+    monkeypatch.setattr("tracekit.ingest.reading.BATCH_ROWS", 300)
+    monkeypatch.setattr("tracekit.ingest.reading._CHUNK_BYTES", 20_000)
     path = write_files(folder, spans=5000, encoding="protobuf")
     seen: list[int] = []
     assert counted(ingest(database, [path], progress=lambda done, _: seen.append(done))) == (5000, 0, 0, 0, 0)
@@ -226,9 +226,9 @@ def test_a_killed_ingest_leaves_whole_batches_and_is_completed_by_another(tmp_pa
     store = tmp_path / "killed.duckdb"
     program = textwrap.dedent("""
         import os, signal, sys
-        from tracekit.ingest import decoding, ingest
+        from tracekit.ingest import reading, ingest
         from tracekit.store import Database
-        decoding._BATCH_ROWS, decoding._CHUNK_BYTES = 2000, 500_000
+        reading.BATCH_ROWS, reading._CHUNK_BYTES = 2000, 500_000
         def die_in_the_middle(done, total):
             if done > total / 2:
                 print(database.sql("SELECT count(*) FROM spans").item(), flush=True)

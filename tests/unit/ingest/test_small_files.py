@@ -99,7 +99,7 @@ def test_a_record_that_the_schema_refuses_costs_itself_only() -> None:
 
 def test_few_transactions_are_made_of_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One for each group, which ends where it is large enough; each row knows its file."""
-    monkeypatch.setattr(decoding, "_BATCH_ROWS", 25)
+    monkeypatch.setattr(decoding, "BATCH_ROWS", 25)
     paths = files(tmp_path, *(traces(*(numbered_span(10 * n + k) for k in range(10))) for n in range(10)))
     groups = [item for item in decoding.decoded(find(paths)) if isinstance(item, decoding.Together)]
     assert [len(group.contents) for group in groups] == [3, 3, 3]

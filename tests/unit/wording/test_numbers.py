@@ -14,6 +14,7 @@ from tracekit.wording import (
     exact_text,
     interval_text,
     moment_text,
+    period_text,
     share_text,
 )
 
@@ -29,6 +30,19 @@ from tracekit.wording import (
 def test_durations_have_four_figures_and_a_unit(duration_ns: float | None, text: str) -> None:
     """What people read, the same in sentences, tables and charts."""
     assert duration_text(duration_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("period_ns", "text"),
+    [
+        (None, "–"), (0, "0 ns"), (59_900_000_000, "59.9 s"), (59_999_000_000, "60 s"), (60_000_000_000, "1 min"),
+        (725_400_000_000, "12 min 5 s"), (21_026_000_000_000, "5 h 50 min"), (86_399_600_000_000, "1 d"),
+        (273_600_000_000_000, "3 d 4 h"),
+    ],
+)  # fmt: skip
+def test_periods_are_told_in_the_two_largest_units(period_ns: int | None, text: str) -> None:
+    """Hours as hours: nobody divides 21,026 s."""
+    assert period_text(period_ns) == text
 
 
 def test_a_signed_duration_shows_a_gain_as_such() -> None:

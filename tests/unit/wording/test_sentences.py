@@ -56,7 +56,7 @@ def tail_answer(stages: dict[str, int], **facts: Any) -> TailAnswer:
     )  # fmt: skip
 
 
-SLOWER = "The slowest 10 of 1,000 requests take {} to the first token, {} more than their middle"
+SLOWER = "The slowest 10 of 1,000 requests take {} to the first token, {} more than the typical request"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ SLOWER = "The slowest 10 of 1,000 requests take {} to the first token, {} more t
             {"eng.queue": 3 * MS},
             {"verdict": "too_few_blocks", "shortage": "too_few_blocks", "block_counts": [4]},
             f"{SLOWER.format('103 ms', '3 ms')}; of that eng.queue 100%. That is true of these requests; "
-            "whether it is more than chance cannot be told: times swing so slowly that they make only 4 independent "
-            "stretches, and it takes 10.",
+            "whether it is more than chance cannot be told: neighbours in time rise and fall together, so all of them "
+            "are only 4 separate observations, and it takes 10.",
         ),
         (
             {},

@@ -25,6 +25,7 @@ class Window:
         self.is_last = False
         """Whether the stream ends with the window."""
         self.path: Path | None = None
+        self.origin: Path | None = None
         self._read = read
 
     @property
@@ -106,6 +107,7 @@ class _OpenWindow(Window):
         self._reader = opened(self._source)
         super().__init__(self._reader.read)
         self.path = path if self._reader.compression is None else None
+        self.origin = path
 
     @property
     def compression(self) -> str | None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from tracekit import queries
 from tracekit.stages.units import JobFrames, JobRecords, build_job
-from tracekit.store import Database
+from tracekit.store import Database, registered
 
 _TABLES = {
     "jobs": "jobs", "job_attempts": "attempts", "job_leaves": "leaves", "job_incidents": "incidents",
@@ -99,8 +99,5 @@ def _rows(cursor: duckdb.DuckDBPyConnection, name: str, **parameters: object) ->
 
 
 def _insert(cursor: duckdb.DuckDBPyConnection, table: str, frame: pl.DataFrame) -> None:
-    cursor.register("new_rows", frame)
-    try:
+    with registered(cursor, {"new_rows": frame}):
         cursor.execute(f"INSERT INTO base.{table} BY NAME SELECT * FROM new_rows")
-    finally:
-        cursor.unregister("new_rows")

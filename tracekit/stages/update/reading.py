@@ -45,6 +45,8 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     _tell_callers_apart(cursor)
     _drop_copies(cursor)
     _hang_joined(cursor)
+    if MODEL_CALL_KEYS & set(keys):
+        _hang_leaked(cursor)
     for table, query in READ_BY_MAPPINGS.items():
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + queries.text(query))
     return TraceTables(
@@ -57,6 +59,9 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
         window_overrides=_table(cursor, "units/window_overrides"),
     )
 
+
+MODEL_CALL_KEYS = {"gen_ai.operation.name", "openinference.span.kind"}
+"""Attributes that say of a span that it calls a model."""
 
 _JOINED_COLUMNS = "span_row BIGINT, trace_id UUID, span_id UBIGINT, request_trace_id UUID, parent_span_id UBIGINT"
 
@@ -106,6 +111,15 @@ def _hang_joined(cursor: duckdb.DuckDBPyConnection) -> None:
     cursor.execute(
         "UPDATE batch_rows SET parent_span_id = batch_joined.parent_span_id FROM batch_joined "
         "WHERE batch_joined.span_row = batch_rows.span_row"
+    )
+
+
+def _hang_leaked(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let calls of a model whose named parent had ended hang below the span that holds them."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_leaked AS " + queries.text("units/leaked_calls"))
+    cursor.execute(
+        "UPDATE batch_rows SET parent_span_id = batch_leaked.parent_span_id FROM batch_leaked "
+        "WHERE batch_leaked.span_row = batch_rows.span_row"
     )
 
 

@@ -49,7 +49,7 @@ def select_trace(cursor: duckdb.DuckDBPyConnection, *, trace_id: str, batch_span
 def _select(cursor: duckdb.DuckDBPyConnection, *, built_through: int, named_through: int, batch_spans: int) -> None:
     """`named_through`: the last ingest whose names of requests are stored already."""
     cursor.execute(f"SET VARIABLE built_through = {named_through}")
-    _define_request_ids(cursor)
+    define_request_ids(cursor)
     make(cursor, "new_request_ids")
     cursor.execute(f"SET VARIABLE built_through = {built_through}")
     make(cursor, "training_resources")
@@ -69,10 +69,11 @@ def _join(cursor: duckdb.DuckDBPyConnection) -> None:
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE joined_traces ({columns})")
 
 
-def _define_request_ids(cursor: duckdb.DuckDBPyConnection) -> None:
+def define_request_ids(cursor: duckdb.DuckDBPyConnection) -> list[str]:
     """Let `said_request_ids` give the names of requests that the attributes of a span tell, as a list.
 
-    To look for an attribute that a row group does not have is slow: only those that some span has are looked for.
+    To look for an attribute that a row group does not have is slow: only those that some span has are looked for, by
+    base.span_attribute_keys. Returns these.
     """
     keys = [key for (key,) in cursor.execute(queries.text("units/request_id_keys")).fetchall()]
     cursor.execute("SET VARIABLE request_id_keys = $keys", {"keys": keys})
@@ -80,6 +81,7 @@ def _define_request_ids(cursor: duckdb.DuckDBPyConnection) -> None:
     said = ", ".join(f"plain_request_id(attributes['{key}']::VARCHAR)" for key in keys) or "NULL::VARCHAR"
     known = f"list_distinct(list_filter([{said}], lambda one: one IS NOT NULL))"
     cursor.execute(f"CREATE OR REPLACE TEMP MACRO said_request_ids(attributes) AS {known}")
+    return keys
 
 
 def _plan(cursor: duckdb.DuckDBPyConnection, batch_spans: int) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 
 from tracekit import queries
 from tracekit.stages.units import RequestFrames, StepFrames
+from tracekit.store import registered
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,9 @@ def delete_units(cursor: duckdb.DuckDBPyConnection, units: pl.DataFrame) -> None
     """Delete units by their `unit_id`, with all that hangs on them."""
     if units.is_empty():
         return
-    cursor.register("gone_units", units)
-    for table in ("units", "unit_stages", "step_waits", "step_lead_ins", "step_collectives"):
-        cursor.execute(f"DELETE FROM base.{table} WHERE unit_id IN (SELECT unit_id FROM gone_units)")
-    cursor.unregister("gone_units")
+    with registered(cursor, {"gone_units": units}):
+        for table in ("units", "unit_stages", "step_waits", "step_lead_ins", "step_collectives"):
+            cursor.execute(f"DELETE FROM base.{table} WHERE unit_id IN (SELECT unit_id FROM gone_units)")
 
 
 def set_built_through(cursor: duckdb.DuckDBPyConnection, ingest_id: int) -> None:
@@ -106,10 +106,5 @@ def insert(
     parameters: dict[str, int],
 ) -> None:
     """Run `queries/units/<name>.sql` with the frames as its registered tables."""
-    for table, frame in tables.items():
-        cursor.register(table, frame)
-    try:
+    with registered(cursor, tables):
         cursor.execute(queries.text(f"units/{name}"), parameters or None)
-    finally:
-        for table in tables:
-            cursor.unregister(table)

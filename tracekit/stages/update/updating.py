@@ -43,21 +43,24 @@ class UnitsUpdate:
     replaced: int
 
 
-def update_units(database: Database, *, batch_traces: int = 50_000, is_following: bool = False) -> UnitsUpdate:
+def update_units(
+    database: Database, *, batch_traces: int = 50_000, is_following: bool = False, with_jobs: bool = True
+) -> UnitsUpdate:
     """Compute the units of every trace and training step that has spans which are not in its units yet.
 
     The units of a key are made anew from all its spans, the old ones deleted in the same transaction, so the
     result does not depend on the order or the portions in which spans arrive. Each batch is a transaction: an
     update that breaks off leaves whole units, and the next one makes them again. `batch_traces` is the number
     of traces of ten spans that a batch has; up to four are in memory. `is_following` says that more calls come soon:
-    jobs, which are made as a whole, may then wait for one of those. Raises `UsageError` for a batch of no traces and
-    `StoreError` where the store cannot be written.
+    jobs, which are made as a whole, may then wait for one of those; `with_jobs` whether they are made at all.
+    Raises `UsageError` for a batch of no traces and `StoreError` where the store cannot be written.
     """
     if batch_traces < 1:
         raise UsageError(f"batch_traces is {batch_traces}; give at least 1")
     with database.building:
         updated = _update_traces(database, batch_traces)
-        update_jobs(database, is_following=is_following)
+        if with_jobs:
+            update_jobs(database, is_following=is_following)
         return updated
 
 

@@ -1,0 +1,61 @@
+"""How far the data of a served store had reached when it was looked at: what answers are kept under.
+
+A session stays with what it saw until it is asked to look again; one that begins shares what another saw a moment ago,
+so that two people wait for an answer once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import streamlit as st
+
+import tracekit as tk
+
+Mark = tuple[int, ...]
+
+SHARED_S = 30.0
+_SEEN = "seen_marks"
+_SPANS = 0
+
+
+def mark_now(path: str) -> Mark:
+    """How far the data reaches now: the row of `queries/explore/store_mark.sql`."""
+    with tk.open(path, read_only=True) as store:
+        return tuple(int(value) for value in store.query("explore/store_mark").row(0))
+
+
+def seen_mark(path: str) -> Mark:
+    """What this session looks at; nothing is kept of an empty store."""
+    seen: dict[str, Mark] = st.session_state.setdefault(_SEEN, {})
+    if not any(seen.get(path, ())[:3]):
+        seen[path] = _shared_mark(path)
+    return seen[path]
+
+
+def look_again(path: str) -> None:
+    """Go on to what the data has reached now, here and for those who come."""
+    mark = mark_now(path)
+    _shared()[path] = (mark, time.monotonic())
+    st.session_state.setdefault(_SEEN, {})[path] = mark
+
+
+def new_spans(seen: Mark, now: Mark) -> int:
+    """Spans that came since; less than none where old ones were pruned."""
+    return now[_SPANS] - seen[_SPANS]
+
+
+def _shared_mark(path: str) -> Mark:
+    mark, taken_at = _shared().get(path, ((), 0.0))
+    if any(mark[:3]) and time.monotonic() - taken_at < SHARED_S:
+        return mark
+    look_again(path)
+    return st.session_state[_SEEN][path]
+
+
+@st.cache_resource(show_spinner=False)
+def _shared() -> dict[str, tuple[Mark, float]]:
+    """What was seen last of each store, by whomever, and when."""
+    marks: dict[str, Any] = {}
+    return marks

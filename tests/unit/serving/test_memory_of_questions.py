@@ -1,0 +1,79 @@
+"""Memory that questions hold: what is stopped for it, and that a commit has it for itself for a moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import BusyError, QueryError
+from tracekit.receiver import ReceiverSettings
+from tracekit.serving.governor import AskingLimits, Governor, Question, likeliest
+from tracekit.store import Database
+
+QUIET_S = 0.5
+
+
+def served(folder: Path) -> Database:
+    """A store that questions may be asked of, as the server opens it."""
+    tuning = ReceiverSettings().tuning(folder / "store.duckdb")
+    return Database.serve(folder / "store.duckdb", row_group_rows=10_240, tuning=tuning)
+
+
+def test_those_that_wait_begin_after_a_moment_of_quiet(tmp_path: Path) -> None:
+    """The one that runs is stopped; the next one begins when a commit has had its time."""
+    begun: list[float] = []
+    with served(tmp_path) as database:
+        governor = Governor(lambda: database, AskingLimits(running=1))
+        has_begun = threading.Event()
+
+        def count(asked: Database) -> int:
+            has_begun.set()
+            begun.append(time.monotonic())
+            return int(asked.sql("SELECT count(*) FROM range(100_000_000_000)").item())
+
+        stopped: list[type[BaseException]] = []
+
+        def ask_for_long() -> None:
+            with pytest.raises((QueryError, BusyError)) as caught:
+                governor.ask(count)
+            stopped.append(caught.type)
+
+        askers = [threading.Thread(target=ask_for_long) for _ in range(2)]
+        for asker in askers:
+            asker.start()
+        assert has_begun.wait(10)
+        assert governor.stop_all()
+        freed_at = time.monotonic()
+        while len(begun) < 2 and time.monotonic() < freed_at + 10:
+            time.sleep(0.01)
+        governor.close()
+        for asker in askers:
+            asker.join()
+    assert begun[1] - freed_at >= 0.9 * QUIET_S
+    assert len(stopped) == 2
+
+
+def question(started_at: float, *, is_sql: bool) -> Question:
+    begun = Question(60, is_sql=is_sql)
+    begun.started_at = started_at
+    return begun
+
+
+def test_what_somebody_wrote_is_stopped_before_our_own_questions() -> None:
+    """And of those the last, where memory lacks and several grew."""
+    older, newer, own = question(1, is_sql=True), question(2, is_sql=True), question(3, is_sql=False)
+    assert likeliest([older, newer, own]) is newer
+    assert likeliest([older, own]) is older
+    assert likeliest([own]) is own
+
+
+def test_questions_are_stopped_before_a_commit_lacks_memory(tmp_path: Path) -> None:
+    """DuckDB holds rows for a question beyond what it may: the question ends, with a sentence."""
+    with served(tmp_path) as database:
+        governor = Governor(lambda: database, AskingLimits(duckdb_bytes=100 << 20, growth_bytes=50 << 20))
+        with pytest.raises(QueryError, match="more memory than a question may have"):
+            governor.ask(lambda asked: asked.sql("SELECT list(range) FROM range(1_000_000_000)").height)
+        governor.close()

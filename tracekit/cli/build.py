@@ -1,0 +1,109 @@
+"""The command that builds a warehouse."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from tracekit import output, report, warehouse
+from tracekit.cli.options import output_options
+from tracekit.cli.progress import progress_bar
+from tracekit.errors import UsageError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+@click.option(
+    "--to", "folder", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the warehouse."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="Where the work is done: processes of this machine, or a Spark cluster.",
+)
+@click.option("--master", metavar="URL", help="The Spark cluster, such as spark://127.0.0.1:7077.")
+@click.option(
+    "--since", metavar="TIME", help="Leave out files that were last changed before, such as 2026-11-30T12:00Z."
+)
+@click.option(
+    "--partitions",
+    "part_count",
+    type=click.IntRange(min=1),
+    help="Parts that new records are dealt to; by default one for 250,000 of them. A worker holds one in memory.",
+)
+@output_options
+def build(
+    *,
+    sources: tuple[str, ...],
+    folder: Path,
+    engine: str,
+    master: str | None,
+    since: str | None,
+    part_count: int | None,
+    output_format: str,
+    output_path: Path | None,
+) -> None:
+    """Build a warehouse of Parquet files: what one file no longer holds.
+
+    SRC is a file, a directory or a glob pattern, in the formats of `tracekit ingest`. The first run makes the
+    warehouse, later ones add the sources that are new or have changed: requests, steps and jobs that they touch are
+    made anew. A build is committed as a whole at its end; one that breaks off changes nothing. Ask the warehouse with
+    `--db FOLDER`. What cannot be stored is counted by reason; then the exit code is 1.
+
+    \b
+    Examples:
+      tracekit build captures/ --to warehouse
+      tracekit build '/mnt/otlp/2026-12-01/*.pb.zst' --to warehouse --partitions 16
+      tracekit build /mnt/otlp --to /mnt/warehouse --engine spark --master spark://127.0.0.1:7077
+      tracekit tail --db warehouse --metric ttft
+    """
+    since_ns = None if since is None else _nanoseconds(since)
+    with _engine(engine, master) as chosen, progress_bar("Building") as progress:
+        built = warehouse.build(
+            folder,
+            sources,
+            engine=chosen,
+            part_count=part_count,
+            since_ns=since_ns,
+            progress=progress,
+        )
+    _tell(built)
+    output.write(report.ingest_output(built.report), output_format=output_format, path=output_path)
+    sys.exit(0 if built.report.is_complete else 1)
+
+
+def _engine(name: str, master: str | None) -> warehouse.Engine:
+    """The engine of a name; that of a cluster is left at the end of the block."""
+    if (name == "spark") != (master is not None):
+        raise UsageError("--engine spark and --master URL go together", option="master", value=master)
+    return warehouse.LocalEngine() if master is None else warehouse.SparkEngine(master)
+
+
+def _tell(built: warehouse.Built) -> None:
+    """Say which sources were not read."""
+    if built.known_count:
+        click.echo(f"{built.known_count} sources are in the warehouse already", err=True)
+    if built.left_out_count:
+        click.echo(f"{built.left_out_count} sources were last changed before --since and are left out", err=True)
+
+
+def _nanoseconds(text: str) -> int:
+    """A time of ISO 8601 in nanoseconds since the epoch; in UTC where it names no zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        told = f"--since {text} is no time; write it like 2026-11-30 or 2026-11-30T12:00Z"
+        raise UsageError(told, option="since", value=text) from error
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    passed = aware - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 10**9 + passed.microseconds * 1000
+
+
+COMMANDS = (build,)

@@ -1,0 +1,112 @@
+"""The first step of a build: a source to batches, with the names by which its traces belong together."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from tracekit.ingest import Decoded, Ended, Source, decoded_as_read
+from tracekit.records import Batch, empty_table
+from tracekit.store import Database, Reject, WriteCounts, added, decoder_rejects, sort_by_service
+from tracekit.warehouse.exchange import Stretch, StretchWriter
+from tracekit.warehouse.names import Names, all_names, names_of
+
+_SENDERS = ("resources", "scopes", "span_keys", "metric_streams")
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeTask:
+    """A source to decode, and the folder for what is read from it."""
+
+    source: Source
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedBatch:
+    """A batch as it was read: all of it, and who sent it alone."""
+
+    whole: Stretch
+    senders: Stretch
+    record_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedSource:
+    """What was read of a source.
+
+    traces: `trace_id` of each of its traces. counts: what was set aside before anything is stored.
+    """
+
+    source: Source
+    digest: str | None
+    received_ns: int
+    format: str | None
+    batches: tuple[DecodedBatch, ...]
+    traces: pa.Table
+    names: Names
+    counts: WriteCounts
+    ended: Ended
+
+
+def digest_of(source: Source) -> str | None:
+    """SHA-256 of the bytes of a source, None where they cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with source.open() as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                digest.update(piece)
+    except OSError:
+        return None
+    return digest.hexdigest()
+
+
+def decode_source(task: DecodeTask) -> DecodedSource:
+    """Read a source to its end, as an ingest does, into files that the next step reads."""
+    received_ns = time.time_ns()
+    batches: list[DecodedBatch] = []
+    names: list[Names] = []
+    traces: list[pa.Table] = []
+    format, counts, ended = None, WriteCounts(), Ended(task.source)
+    with Database.open(None) as scratch, StretchWriter(Path(task.folder), "decoded") as writer:
+        for item in decoded_as_read(task.source):
+            if isinstance(item, Ended):
+                ended = item
+                continue
+            batch = _with_span_keys(item.batch)
+            format = item.format
+            names.append(names_of(batch, scratch))
+            traces.append(_distinct(batch.spans.select(["trace_id"])))
+            counts = added(counts, WriteCounts(rejects=_rejects(item)))
+            batches.append(_written(writer, batch))
+    digest = None if task.source.error else digest_of(task.source)
+    distinct = _distinct(pa.concat_tables([empty_table("spans").select(["trace_id"]), *traces]))
+    return DecodedSource(
+        task.source, digest, received_ns, format, tuple(batches), distinct, all_names(names), counts, ended
+    )
+
+
+def _distinct(traces: pa.Table) -> pa.Table:
+    return traces.group_by(["trace_id"]).aggregate([])
+
+
+def _rejects(item: Decoded[Batch]) -> tuple[Reject, ...]:
+    return (*decoder_rejects(item.batch.rejects), *item.faults)
+
+
+def _written(writer: StretchWriter, batch: Batch) -> DecodedBatch:
+    records = replace(batch, rejects=empty_table("rejects"))
+    senders = Batch.of(**{name: getattr(batch, name) for name in _SENDERS})
+    return DecodedBatch(writer.write(records), writer.write(senders), batch.record_count)
+
+
+def _with_span_keys(batch: Batch) -> Batch:
+    """The batch with the attribute keys of its spans, which not every format notes."""
+    if batch.span_keys.num_rows or not batch.spans.num_rows:
+        return batch
+    return replace(batch, span_keys=sort_by_service(batch).batch.span_keys)

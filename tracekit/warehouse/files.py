@@ -1,0 +1,53 @@
+"""Tables of a store to files of a warehouse."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+
+from tracekit.warehouse.columns import portable, table_columns
+from tracekit.warehouse.manifest import DataFile
+
+DATA = "data"
+"""The folder with the Parquet files, one folder a table in it."""
+
+
+def export(
+    cursor: duckdb.DuckDBPyConnection,
+    folder: Path,
+    table: str,
+    *,
+    name: str,
+    where: str = "TRUE",
+    first_unit_id: int = 0,
+) -> DataFile | None:
+    """Write the rows of a table for which a condition holds to a file under a name of this attempt; None for no rows.
+
+    `first_unit_id` is added to the numbers of units.
+    """
+    path = folder / DATA / table / f"{name}-{secrets.token_hex(8)}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    selected = portable([each for each in table_columns(cursor, table) if each.name != "rowid"])
+    numbered = f"(SELECT * REPLACE (unit_id + {first_unit_id} AS unit_id) FROM base.{table})"
+    source = numbered if '"unit_id"' in selected and first_unit_id else f"base.{table}"
+    statement = f"COPY (SELECT {selected} FROM {source} AS {table} WHERE {where}) TO {_literal(path)} "
+    rows = int(cursor.execute(statement + "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)").fetchall()[0][0])
+    if not rows:
+        path.unlink()
+        return None
+    return DataFile(table, path.relative_to(folder).as_posix(), rows, path.stat().st_size)
+
+
+def exported(
+    cursor: duckdb.DuckDBPyConnection, folder: Path, tables: Iterable[str], *, name: str, first_unit_id: int = 0
+) -> tuple[DataFile, ...]:
+    """Write all rows of tables; the files of those that have any."""
+    files = (export(cursor, folder, table, name=name, first_unit_id=first_unit_id) for table in tables)
+    return tuple(file for file in files if file is not None)
+
+
+def _literal(path: Path) -> str:
+    return "'" + str(path.resolve()).replace("'", "''") + "'"
