@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from tracekit import output, report, warehouse
+from tracekit import output, warehouse
+from tracekit.cli.ingested import ingest_output
 from tracekit.cli.options import output_options
 from tracekit.cli.progress import progress_bar
 from tracekit.errors import UsageError
@@ -75,7 +76,7 @@ def build(
             progress=progress,
         )
     _tell(built)
-    output.write(report.ingest_output(built.report), output_format=output_format, path=output_path)
+    output.write(ingest_output(built.report), output_format=output_format, path=output_path)
     sys.exit(0 if built.report.is_complete else 1)
 
 
