@@ -34,6 +34,9 @@ _SHORTEST_SLICES = 3
 _SLOW_RANKS = (0.9, 0.98)
 _METRIC = "metric"
 _STAGE_SHARE = 0.001
+_RARE_SHARE = 0.25
+_FEWEST_CALLS = 12
+_CALLS = "calls"
 _CLIPPED_DEVIATIONS = 6.0
 """Slices further than so many median deviations from the median count as this far: one outlier is no episode."""
 
@@ -77,8 +80,8 @@ def found_change(selection: Selection) -> Change | None:
     order = np.lexsort((units.unit_id, units.start_ns))
     slices = np.empty(units.count, dtype=np.int64)
     slices[order] = np.arange(units.count) * count // units.count
-    stages = _stage_series(selection, units, slices, count)
-    slower = _metric_series(units, slices) | stages
+    stages, rare = _stage_series(selection, units, slices, count)
+    slower = _metric_series(units, slices) | stages | rare
     tested = len(slower) + 1
     found = _clearest(slower, tested) or _clearest({"mix": _slice_means(_ranks(units.value_ns), slices)}, tested)
     return None if found is None else _bounded(*found, units, order, count)
@@ -224,21 +227,43 @@ def _slice_means(values: np.ndarray, slices: np.ndarray) -> np.ndarray:
     return np.bincount(slices, values) / np.bincount(slices)
 
 
-def _stage_series(selection: Selection, units: MeasuredUnits, slices: np.ndarray, count: int) -> dict[str, np.ndarray]:
-    """Logarithm of the time of each stage over what units of its class take on average, by slice."""
+def _stage_series(
+    selection: Selection, units: MeasuredUnits, slices: np.ndarray, count: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Logarithm of the time of each stage over what units of its class take on average, by slice; and rare calls."""
     metric = selection.metric
     course = pl.DataFrame({"unit_id": units.unit_id, "bin": slices, "class_id": units.class_id})
     selection.register("tail_course", course)
     rows = selection.rows("tail/stage_course", windows=None if metric.covers_unit else list(metric.windows))
+    windows = None if metric.covers_unit else list(metric.windows)
+    calls = selection.rows("tail/rare_course", windows=windows, rare_share=_RARE_SHARE)
     selection.unregister("tail_course")
     held = course.group_by("bin", "class_id").len("units")
     usual = held.group_by("class_id").agg(pl.col("units").sum())
     whole_ns = int(rows["self_ns"].sum())
-    return {
+    large = {
         stage: _over_usual(part, held, usual, count)
         for (stage,), part in rows.group_by("stage", maintain_order=True)
         if part["self_ns"].sum() > _STAGE_SHARE * whole_ns
     }
+    rare = {
+        f"{stage} {_CALLS}": _longer_calls(part, count)
+        for (stage,), part in calls.group_by("stage", maintain_order=True)
+        if part["unit_count"].sum() >= _FEWEST_CALLS and stage in large
+    }
+    return large, rare
+
+
+def _longer_calls(part: pl.DataFrame, count: int) -> np.ndarray:
+    """By slice, by how much the calls of a stage that few units have are longer than its others: sums of logarithms.
+
+    A slice without a call shows nothing. The time of such a stage is none in most slices, which would hide how long a
+    call takes.
+    """
+    usual = float(part["log_sum"].sum()) / int(part["unit_count"].sum())
+    series = np.zeros(count)
+    series[part["bin"].to_numpy()] = (part["log_sum"] - usual * part["unit_count"]).to_numpy() / 1e6
+    return series
 
 
 def _over_usual(part: pl.DataFrame, held: pl.DataFrame, usual: pl.DataFrame, count: int) -> np.ndarray:
@@ -273,4 +298,4 @@ def _bounded(name: str, found: _Episode, units: MeasuredUnits, order: np.ndarray
     begin = int(starts[first])
     has_before = first >= max(_UNITS_PER_SLICE * _SHORTEST_SLICES, (last - first) // 4)
     before = (int(starts[0]), begin) if has_before else (end, int(starts[-1]) + 1)
-    return Change(begin, end, *before, lasts, name.split(" above ")[0])
+    return Change(begin, end, *before, lasts, name.split(" above ")[0].removesuffix(f" {_CALLS}"))
