@@ -8,6 +8,7 @@ from tests.accuracy.runs import Layout, play, stored
 from tests.accuracy.serving_whatif import PAIRS, asked, outcomes
 from tracekit.analysis import RequestWhatIf, request_whatif
 from tracekit.analysis.request_whatif import TOLERATED_ERROR
+from tracekit.errors import UsageError
 
 SHORT = Layout(baseline_s=10.0, window_s=20.0)
 NAMED = {pair.name: pair for pair in PAIRS}
@@ -68,3 +69,14 @@ def test_a_stage_that_no_request_has_cannot_become_normal() -> None:
     answer = short_answer("normal=gw.guardrail")
     assert answer.verdict == "no_such_stage"
     assert "gw.guardrail" in answer.summary
+
+
+def test_what_leaves_no_engine_or_no_normal_is_refused() -> None:
+    """Not answered as if it were a smaller change."""
+    with pytest.raises(UsageError, match="leaves no engine: spans show 2"):
+        short_answer("replicas=-2")
+    with (
+        stored(play("healthy", seed=5, layout=SHORT, overrides={}).emission) as database,
+        pytest.raises(UsageError, match="baseline"),
+    ):
+        request_whatif(database, "normal=gw.auth", baseline="start_ns < 0")

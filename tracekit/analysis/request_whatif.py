@@ -111,6 +111,7 @@ def request_whatif(
     requests = _requests(database, parsed, where=where, baseline=baseline)
     is_normal = None if baseline is None else requests["is_normal"].to_numpy()
     scenario = Scenario(requests, parsed, is_normal)
+    _check(scenario)
     basis = basis_of(scenario)
     quantiles = sorted({*SHOWN_QUANTILES, quantile})
     effects, good = _effects(scenario, basis, quantiles, _limits(slo))
@@ -143,6 +144,15 @@ def _requests(database: Database, change: ServingChange, *, where: str | None, b
         raise QueryError(f"a condition does not fit the view `units`: {error}") from error
     finally:
         cursor.close()
+
+
+def _check(scenario: Scenario) -> None:
+    """Raises `UsageError` where nothing would be left to serve, or nothing says what is normal."""
+    engines, added = len(scenario.engines.engines), scenario.change.added
+    if added < 0 and 0 < engines <= -added:
+        raise UsageError(f"replicas={added} leaves no engine: spans show {engines}")
+    if scenario.is_normal is not None and not scenario.is_normal.any():
+        raise UsageError("no request of the baseline says what is normal; give another condition")
 
 
 def _limits(slo: str | Slo | SloSet | Mapping[str, Any] | None) -> dict[str, int]:
