@@ -6,7 +6,9 @@ Every fault is asked as somebody would ask it: the requests of the fault against
 *named* where the first stage of the answer is one of the faulty service, or an edge at it; it is *ranked first* where
 the first of `services` is that service. Latency faults are scored (network delay, CPU contention, CPU consumption);
 return and exception faults leave no mark on latency. A fault is *observable* when its service has a span in at least
-one of the fault's traces: without one no method can see it in these traces. Nothing was fixed on these data.
+one of the fault's traces: without one no method can see it in these traces.
+
+The form of the test and of the score was chosen on these data, so the figures flatter it.
 """
 
 from __future__ import annotations
