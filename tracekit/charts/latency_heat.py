@@ -48,8 +48,9 @@ def latency_heat(cells: pl.DataFrame) -> alt.LayerChart:
         .add_params(chosen)
     )
     # Readers of screens find the count of failed ones in the cell.
-    frame = {"filled": False, "stroke": ACCENT, "strokeWidth": 1, "aria": False}
-    failed = alt.Chart(rows.filter(pl.col("failed_count") > 0)).mark_rect(**frame)
+    failed = alt.Chart(rows.filter(pl.col("failed_count") > 0)).mark_rect(
+        filled=False, stroke=ACCENT, strokeWidth=1, aria=False
+    )
     layered = alt.layer(counts, failed.encode(**place)).properties(height=_HEIGHT_PIXELS)
     return layered.configure_view(strokeWidth=0)
 
