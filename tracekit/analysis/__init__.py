@@ -23,6 +23,7 @@ from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.failures import FailuresAnswer, failures
 from tracekit.analysis.goodput import GoodputAnswer, goodput
+from tracekit.analysis.growth import CALLS_UNIT_LIMIT
 from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
@@ -78,6 +79,7 @@ from tracekit.analysis.worded import has_words, in_words, picture_for, words_for
 __all__ = [
     "BASELINE",
     "BUCKETS",
+    "CALLS_UNIT_LIMIT",
     "CHECKS",
     "CLEAR_SHARE",
     "DEVICES",

@@ -35,7 +35,7 @@ CERTAIN = 0.01
 GROWN_FACTOR = 1.1
 """A call that takes less than so many times what it took has not grown, however certain it is."""
 
-UNIT_LIMIT = 20_000
+CALLS_UNIT_LIMIT = 20_000
 """About so many units are looked at on each side: more do not make a finding clearer."""
 
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 128
@@ -72,7 +72,7 @@ def create_call_rows(comparison: Comparison) -> bool:
         "tail/call_rows",
         windows=None if metric.covers_unit else list(metric.windows),
         is_per_token=metric.is_per_token,
-        unit_limit=UNIT_LIMIT,
+        unit_limit=CALLS_UNIT_LIMIT,
         fewest_blocks=FEWEST_BLOCKS,
         most_blocks=MOST_BLOCKS,
     )

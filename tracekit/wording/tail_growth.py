@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.analysis import TailAnswer, certain_stages, grown_stages
+from tracekit.analysis import CALLS_UNIT_LIMIT, TailAnswer, certain_stages, grown_stages
 from tracekit.schema import UNATTRIBUTED
 from tracekit.wording.numbers import chance_text, counted, duration_text
 
@@ -20,7 +20,16 @@ def growth_sentence(answer: TailAnswer) -> str:
     tells = ("stage_slower",) if len(certain_stages(answer)) else (*_OF_WHOLE, "stage_slower")
     if answer.verdict not in tells:
         return ""
-    return " ".join(_grown_text(row, answer) for row in grown_stages(answer).head(_NAMED).iter_rows(named=True))
+    told = [_grown_text(row, answer) for row in grown_stages(answer).head(_NAMED).iter_rows(named=True)]
+    return " ".join((*told, *_looked_at(answer))) if told else ""
+
+
+def _looked_at(answer: TailAnswer) -> list[str]:
+    """How many units were compared call by call, where that is not all."""
+    largest = max(answer.count, answer.baseline_selection_count)
+    if largest <= CALLS_UNIT_LIMIT:
+        return []
+    return [f"Call by call, about {CALLS_UNIT_LIMIT:,} of up to {counted(largest, answer.unit)} a side were compared."]
 
 
 def _grown_text(row: dict[str, Any], answer: TailAnswer) -> str:
@@ -50,7 +59,8 @@ def services_sentence(answer: TailAnswer) -> str:
     if first["edge_count"]:
         grown = f"{duration_text(first['edges_sure_ns'])} between it and others"
         parts.append(f"{grown} ({first['grown_edge_count']} of its {edges} have grown)")
-    return (
+    most = (
         f"Most that is longer beyond chance lies at {first['service']}: of the mean {answer.unit} at least "
         f"{' and '.join(parts)}."
     )
+    return " ".join((most, *_looked_at(answer)))

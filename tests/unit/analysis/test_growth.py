@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,9 +14,20 @@ from tests.unit.analysis.rows import MS, Request, Step
 from tracekit.analysis import TailAnswer, tail
 from tracekit.analysis.services import EDGE_SCHEMA, ranked_services
 from tracekit.store import Database
+from tracekit.wording import services_sentence
 
 Write = Callable[[Sequence[Request | Step]], Database]
 SECOND = 1_000_000_000
+SERVICES = pl.DataFrame(
+    {
+        "service": ["svc"],
+        "score_ns": [9],
+        "own_sure_ns": [9],
+        "edges_sure_ns": [0],
+        "grown_edge_count": [0],
+        "edge_count": [0],
+    }
+)
 
 
 def _asked(store: Write, before: list[Request], after: list[Request]) -> TailAnswer:
@@ -102,3 +114,14 @@ def test_a_service_all_of_whose_edges_have_grown_comes_before_its_neighbours() -
         ("c", 15, 2, 1),
         ("d", 0, 2, 0),
     ]
+
+
+def test_how_many_were_compared_is_said(store: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not all of a side were looked at call by call, the sentence about services says so."""
+    draw = random.Random(5)
+    before = [_request(n, {"svc:app": draw.uniform(90, 110)}) for n in range(300)]
+    after = [_request(n, {"svc:app": draw.uniform(180, 220)}) for n in range(300, 340)]
+    answer = replace(_asked(store, before, after), services=SERVICES)
+    assert "were compared" not in services_sentence(answer)
+    monkeypatch.setattr("tracekit.wording.tail_growth.CALLS_UNIT_LIMIT", 100)
+    assert "Call by call, about 100 of up to 300 requests a side were compared." in services_sentence(answer)
