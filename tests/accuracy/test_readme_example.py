@@ -26,4 +26,4 @@ def test_the_example_of_the_readme_names_what_overload_made_slow(
     assert answer.stages["stage"].to_list()[:2] == ["eng.queue", "unattributed"]
     assert re.search(r"of that eng\.queue \d+%, unattributed \d+%", printed)
     assert "times as many input tokens arrived each second" in printed
-    assert re.search(r"The middle of the selection .*: eng\.prefill \d+%, unattributed \d+%", printed)
+    assert re.search(r"The typical request of the selection .*: eng\.prefill \d+%, unattributed \d+%", printed)

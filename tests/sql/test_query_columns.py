@@ -73,11 +73,6 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
             opened.execute(
                 "CREATE TEMP VIEW whatif_candidates AS SELECT *, true AS is_asked, true AS is_normal FROM units"
             )
-            opened.execute(
-                "CREATE TEMP TABLE spans_in AS SELECT 0 AS span_row, trace_id, kind, '{}' AS attributes FROM base.spans"
-            )
-            links = "SELECT 0 AS span_row, encode('') AS linked_trace_id, linked_span_id FROM base.span_links"
-            opened.execute(f"CREATE TEMP TABLE links_in AS {links}")
             define_request_ids(opened)
             opened.register("incoming_spans", opened.sql("SELECT 0 AS row, * FROM base.spans").to_arrow_table())
             named = "SELECT 0 AS span_row, ''::BLOB AS trace_id, 2 AS kind, '{}' AS attributes"

@@ -14,16 +14,25 @@ from tracekit.analysis.batching.engine_times import EngineTimes, engine_times
 from tracekit.analysis.batching.normal import excess_ns
 from tracekit.analysis.batching.replay import AS_IT_WAS, EngineReplay, Replayed, Setting
 from tracekit.partition import Array
+from tracekit.schema import ServingStage, parts_of
 
 PACES = (0.98, 0.99, 1.0, 1.01, 1.02)
 """Steps take a little less or more: what the answer hangs on such trifles is part of its bound."""
 
 _LOTS_APART = 7919
 
-COMPUTED = ("eng.prefill", "eng.decode", "eng.recompute", "eng.stall")
+COMPUTED = (ServingStage.ENG_PREFILL, ServingStage.ENG_DECODE, ServingStage.ENG_RECOMPUTE, ServingStage.ENG_STALL)
 """Stages that are normal when the steps of engines are."""
 
-QUEUED = ("eng.queue",)
+_FROM_QUEUE_ON = (
+    ServingStage.ENG_QUEUE,
+    ServingStage.ENG_PREFILL,
+    ServingStage.ENG_DECODE_WAIT,
+    ServingStage.ENG_DECODE,
+    ServingStage.ENG_RECOMPUTE,
+    ServingStage.OUT_DETOK,
+    ServingStage.OUT_STREAM,
+)
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ class Scenario:
     @cached_property
     def uses_engines(self) -> bool:
         """Whether engines are replayed: where the change or its stage lies before or in them and spans show them."""
-        return self.needs_engines or (self.engines.count > 0 and self.change.stage not in QUEUED)
+        return self.needs_engines or (self.engines.count > 0 and self.change.stage != ServingStage.ENG_QUEUE)
 
     @cached_property
     def _setting(self) -> Setting:
@@ -103,7 +112,7 @@ class Scenario:
     @property
     def _is_before_engines(self) -> bool:
         stage = self.change.stage
-        return stage is not None and not stage.startswith(("eng.queue", "eng.prefill", "eng.decode", "out.", "eng.re"))
+        return stage is not None and not any(part in _FROM_QUEUE_ON for part in parts_of(stage))
 
     @cached_property
     def _excess(self) -> dict[str, Array]:
