@@ -32,6 +32,9 @@ Answer = TypeVar("Answer")
 _QUIET_S = 0.5
 """How long a commit that lacked memory has it for itself."""
 
+_SETTLE_S = 0.5
+"""How long after SQL was stopped for memory an answer is not."""
+
 _TICK_S = 0.02
 _POLITENESS = 10
 _LACKS_MEMORY = "the query needs more memory than a question may have and was stopped; ask for less at once"
@@ -134,6 +137,7 @@ class Governor:
         self._waiting = 0
         self._closed = False
         self._quiet_until = 0.0
+        self._sql_ended_at = 0.0
         self._changed = threading.Condition()
         self._watcher = threading.Thread(target=self._watch, name="tracekit-governor", daemon=True)
         self._watcher.start()
@@ -275,9 +279,13 @@ class Governor:
         if held.duckdb_bytes > limits.duckdb_bytes:
             least_bytes = held.duckdb_bytes - limits.growth_bytes
             growing += [each for each in running if each.began_with.duckdb_bytes < least_bytes]
-        going_on = [each for each in growing if each.stopped is None]
+        # What SQL held is free a moment after it was stopped; an answer beside it may then go on.
+        is_settled = time.monotonic() - self._sql_ended_at > _SETTLE_S and not any(each.stopped for each in running)
+        going_on = [each for each in growing if each.stopped is None and (each.is_sql or is_settled)]
         if going_on:
-            likeliest(going_on).stop(QueryError(_LACKS_MEMORY))
+            stopped = likeliest(going_on)
+            stopped.stop(QueryError(_LACKS_MEMORY))
+            self._sql_ended_at = time.monotonic() if stopped.is_sql else self._sql_ended_at
 
     def _held(self) -> Held:
         """What is held now; nothing by DuckDB while its file is opened anew."""

@@ -77,3 +77,26 @@ def test_questions_are_stopped_before_a_commit_lacks_memory(tmp_path: Path) -> N
         with pytest.raises(QueryError, match="more memory than a question may have"):
             governor.ask(lambda asked: asked.sql("SELECT list(range) FROM range(1_000_000_000)").height)
         governor.close()
+
+
+def test_an_answer_has_a_moment_after_sql_was_stopped_for_memory(tmp_path: Path) -> None:
+    """What the SQL held is free then, and nothing else has to end for it."""
+    has_begun = threading.Semaphore(0)
+    ended_at: dict[str, float] = {}
+
+    def count(question: Question, database: Database) -> int:
+        has_begun.release()
+        return int(database.sql("SELECT count(*) FROM range(100_000_000_000)").item())
+
+    with served(tmp_path) as database:
+        governor = Governor(lambda: database)
+        running = {}
+        for name, is_sql in (("sql", True), ("answer", False)):
+            _, running[name] = governor.submit(count, time_limit_s=60, is_sql=is_sql)
+            running[name].add_done_callback(lambda done, name=name: ended_at.update({name: time.monotonic()}))
+            assert has_begun.acquire(timeout=10)
+        governor.limits = AskingLimits(process_bytes=0, growth_bytes=-(1 << 40))
+        told = {name: str(each.exception(timeout=20)) for name, each in running.items()}
+        governor.close()
+    assert ended_at["answer"] - ended_at["sql"] > 0.4
+    assert all("more memory" in each for each in told.values()), told
