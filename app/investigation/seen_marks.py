@@ -27,7 +27,7 @@ def mark_now(path: str) -> Mark:
 
 
 def seen_mark(path: str) -> Mark:
-    """What this session looks at; nothing is kept of an empty store."""
+    """What the session looks at; nothing is kept of an empty store."""
     seen: dict[str, Mark] = st.session_state.setdefault(_SEEN, {})
     if not any(seen.get(path, ())[:3]):
         seen[path] = _shared_mark(path)
