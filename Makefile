@@ -14,7 +14,7 @@ demo: .venv/ready
 test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/ready chromium
 	$(BIN)/python -m tests.compile_kernels
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 # Browser tests drive Debian's Chromium. Where there is none and none can be installed, they are skipped, which is said.
 chromium:

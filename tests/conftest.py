@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,20 +23,33 @@ LONG = (*MEASURED, "e2e", "accuracy")
 """Folders of few tests that take long. They come first: one that began last would run alone at the end."""
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Where several processes share the tests, those of one group stay in one: see `_group`.
+
+    A scheduler of our own: pytest 9.2 keeps pytest-xdist 3.8 from writing its `xdist_group` into the names of tests.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(Path(nodeid.partition("::")[0]))
+
+    return Grouped(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, those of one file stay in one, and all that measure do."""
-    for item in items:
-        group = "measured" if _folder(item) in MEASURED else _together(item)
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Long tests first where several processes share them, and the files of many tests before those of few."""
     if hasattr(config, "workerinput"):
         tests_of = Counter(item.path for item in items)
         items.sort(key=lambda item: (_turn(item), -tests_of[item.path], item.path))
 
 
-def _together(item: pytest.Item) -> str:
-    """Tests in a browser share its servers, all others those of their file."""
-    return "browser" if item.path.stem.endswith("_browser") else str(item.path.relative_to(ROOT))
+def _group(path: Path) -> str:
+    """What measures is one group, tests in a browser share its servers, all others are grouped by file."""
+    if path.parts[1] in MEASURED:
+        return "measured"
+    return "browser" if path.stem.endswith("_browser") else str(path)
 
 
 def _folder(item: pytest.Item) -> str:
