@@ -14,6 +14,7 @@ from tests.e2e.conftest import ServedStores
 
 PAGE_MS = 60_000
 VIEWPORT = {"width": 1280, "height": 1400}
+_SAME = 5
 _STANDS = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 # Streamlit's own search for the path that it is mounted under: it asks below the page's name first.
 _STREAMLITS_SEARCH = ("/_stcore/health", "/_stcore/host-config")
@@ -68,8 +69,13 @@ class Visit:
 
     @property
     def text(self) -> str:
-        """All that the page says; tables draw their cells on a canvas and are not in it."""
-        return self.page.inner_text('[data-testid="stMain"]')
+        """All that the page says, once it says the same for a while; tables draw on a canvas and are not in it."""
+        said: list[str] = []
+        while len(said) < _SAME or len(set(said[-_SAME:])) > 1:
+            self.page.wait_for_timeout(250)
+            said.append(self.page.inner_text('[data-testid="stMain"]'))
+            assert len(said) < PAGE_MS / 250, "the page does not come to rest"
+        return said[-1]
 
     @property
     def exceptions(self) -> list[str]:
