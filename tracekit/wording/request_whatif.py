@@ -8,11 +8,11 @@ from tracekit.wording.numbers import counted, duration_text
 _MISSING = {
     "too_few_requests": "Only {lacking} ended well with tokens: too few for a replay.",
     "no_such_stage": "None of the {all} has time in {stage}: it cannot become normal.",
-    "no_engine_spans": "No replay: {lacking} of {all} have no spans of the engine that served them, so its queue and "
+    "no_engine_spans": "No replay: {few} of {all} have no spans of the engine that served them, so its queue and "
     "batch are not known.",
-    "no_tokens": "No replay: {lacking} of {all} tell no token counts, so their sizes are not known.",
-    "queue_not_told_apart": "No replay: the engine's spans of {lacking} of {all} do not tell queue from prefill.",
-    "split_engines": "No replay: prefill and decode of {lacking} of {all} ran on engines of their own, and the replay "
+    "no_tokens": "No replay: {few} of {all} tell no token counts, so their sizes are not known.",
+    "queue_not_told_apart": "No replay: the engine's spans of {few} of {all} do not tell queue from prefill.",
+    "split_engines": "No replay: prefill and decode of {few} of {all} ran on engines of their own, and the replay "
     "knows only engines that do both.",
 }
 
@@ -39,6 +39,7 @@ def request_whatif_summary(answer: RequestWhatIf) -> str:
         basis = answer.basis
         return _MISSING[answer.verdict].format(
             lacking=counted(basis.missing_requests, "request"),
+            few=f"{basis.missing_requests:,}",
             all=counted(basis.requests, "request"),
             stage=basis.stage,
         )
