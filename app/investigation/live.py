@@ -38,8 +38,10 @@ def _news(file: StoreFile, *, is_automatic: bool) -> None:
     if now == file.state:
         st.caption("Nothing new.")
         return
-    is_first_look = not any(file.state[:3])
-    if is_automatic or is_first_look or st.button(_told(file.state, now), icon=":material/refresh:", type="tertiary"):
+    seen = Mark(*file.state)
+    # Nobody is asked about what came before the first look, nor about units that only caught up with their spans.
+    goes_on = is_automatic or not seen.has_data or now.holds_the_same_as(seen)
+    if goes_on or st.button(_told(seen, now), icon=":material/refresh:", type="tertiary"):
         look_again(file.path)
         st.rerun(scope="app")
 
