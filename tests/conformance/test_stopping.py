@@ -68,6 +68,28 @@ def test_right_after_readiness_with_the_app_and_an_open_page(tmp_path: Path, num
         assert stop(server, number) < LIMIT_S
 
 
+STOPPED_BY_ANOTHER_THREAD = """
+import signal, threading
+from tracekit.stopping import stopping_by_signals
+
+def signal_here():
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+with stopping_by_signals() as stopping:
+    stopping.started()
+    threading.Timer(0.5, signal_here).start()
+    stopping.wait()
+print("in order")
+"""
+
+
+def test_a_signal_that_another_thread_gets_stops_as_well() -> None:
+    """The system may give it to any thread of the process; the main thread, which waits, must wake."""
+    command = [sys.executable, "-c", STOPPED_BY_ANOTHER_THREAD]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S - 2, check=True)
+    assert done.stdout == "in order\n"
+
+
 @pytest.mark.parametrize("question", ["cross_join", "sort", "longer_values"])
 def test_a_question_does_not_hold_up_the_end(tmp_path: Path, question: str) -> None:
     """It is interrupted, its asker is told, and what was acknowledged is there."""
