@@ -38,7 +38,7 @@ class TracekitError(Exception):
 class UsageError(TracekitError, ValueError):
     """The question or one of its options does not make sense.
 
-    option: the option or argument at fault. value: what it was given.
+    option: the option or argument at fault, as Python spells it. value: what it was given.
     """
 
     def __init__(self, message: str, *, option: str | None = None, value: str | None = None) -> None:

@@ -100,7 +100,9 @@ def _text(output: Output, output_format: str) -> str:
             return _flat(output.rows).write_csv().rstrip("\n")
         case "markdown":
             return terminal(table(output.rows, markdown=True))
-    raise UsageError(f"unknown format {output_format!r}: use one of {', '.join(FORMATS)}")
+    raise UsageError(
+        f"unknown format {output_format!r}: use one of {', '.join(FORMATS)}", option="format", value=output_format
+    )
 
 
 def _json_value(value: Any) -> Any:

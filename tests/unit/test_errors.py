@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tracekit.remote.client import _error
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, TracekitError)]
 
 EXAMPLES = [
-    UsageError("no", option="--where", value="("),
+    UsageError("no", option="where", value="("),
     QueryError("no", statement="SELEC"),
     UnknownFormatError("no", path="a.bin"),
     StoreError("no", path="a.duckdb"),
@@ -76,3 +77,25 @@ def test_a_refused_statement_is_told() -> None:
     with tk.open(None) as store, pytest.raises(QueryError) as caught:
         store.sql("SELECT nothing_of_that_name")
     assert caught.value.statement == "SELECT nothing_of_that_name"
+
+
+@pytest.mark.parametrize(
+    ("ask", "option", "value"),
+    [
+        (lambda store: store.tail("bogus"), "metric", "bogus"),
+        (lambda store: store.tail("e2e", quantile=1.5), "quantile", "1.5"),
+        (lambda store: store.tail("e2e", outcome="lost"), "outcome", "lost"),
+        (lambda store: store.tail("e2e", where="random() < 1"), "where", "random() < 1"),
+        (lambda store: store.tail("e2e", baseline=" "), "baseline", None),
+        (lambda store: store.goodput(slo="ttft=soon"), "slo", "soon"),
+        (lambda store: store.goodput(slo="ttft=2s,ttft=3s"), "slo", "ttft=2s,ttft=3s"),
+        (lambda store: store.metrics("nothing.of.that.name"), "metric", "nothing.of.that.name"),
+        (lambda store: store.query("no/such"), "query", "no/such"),
+        (lambda store: store.perfetto(trace_id="zz"), "trace_id", "zz"),
+    ],
+)
+def test_what_was_asked_wrongly_is_an_attribute(ask: Callable[[tk.Store], object], option: str, value: object) -> None:
+    """A program, or a form, can mark the field at fault."""
+    with tk.open(None) as store, pytest.raises(UsageError) as caught:
+        ask(store)
+    assert caught.value.facts == {"option": option, "value": value}

@@ -144,7 +144,9 @@ def questions() -> tuple[str, ...]:
 def question_named(name: str) -> Callable[..., Any]:
     """The function that answers a question. Raises `UsageError` where there is none of this name."""
     if name not in _QUESTIONS:
-        raise UsageError(f"there is no question {name!r}; ask one of {', '.join(sorted(_QUESTIONS))}")
+        raise UsageError(
+            f"there is no question {name!r}; ask one of {', '.join(sorted(_QUESTIONS))}", option="question", value=name
+        )
     return _QUESTIONS[name]
 
 

@@ -94,7 +94,7 @@ def selected(text: str | None) -> Selected:
     if window := _WINDOW.fullmatch(text.strip()):
         first_ns, end_ns = (_moment_ns(part) for part in window.groups())
         if first_ns >= end_ns:
-            raise UsageError(f"the window {text!r} ends before it begins")
+            raise UsageError(f"the window {text!r} ends before it begins", option="window", value=text)
         return Selected(where=f"start_ns >= {first_ns} AND start_ns < {end_ns}")
     return Selected(where=text)
 
@@ -131,7 +131,9 @@ def _moment_ns(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} is no time; write for example 2026-01-01T12:00:00Z") from error
+        raise UsageError(
+            f"{text!r} is no time; write for example 2026-01-01T12:00:00Z", option="window", value=text
+        ) from error
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1_000_000) * 1000

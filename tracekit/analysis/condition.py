@@ -24,7 +24,7 @@ def checked_condition(cursor: duckdb.DuckDBPyConnection, condition: str | None, 
     if condition is None:
         return "(true)"
     if not condition.strip():
-        raise UsageError(f"{option} is empty; leave it out to select all units")
+        raise UsageError(f"{option} is empty; leave it out to select all units", option=option)
     wrapped = f"(\n{condition}\n)"
     node = _parsed(cursor, f"SELECT 1 FROM units WHERE {wrapped}", condition=condition, option=option)
     _check_shape(node, condition=condition, option=option)
@@ -36,9 +36,13 @@ def _parsed(cursor: duckdb.DuckDBPyConnection, statement: str, *, condition: str
     row = cursor.execute("SELECT json_serialize_sql($statement)", {"statement": statement}).fetchall()[0]
     tree = json.loads(row[0])
     if tree["error"]:
-        raise QueryError(f"{option} {condition!r} is not a SQL condition: {tree['error_message']}")
+        raise QueryError(f"{option} {condition!r} is not a SQL condition: {tree['error_message']}", statement=condition)
     if len(tree["statements"]) != 1:
-        raise UsageError(f"{option} {condition!r} holds more than one statement; give one condition over `units`")
+        raise UsageError(
+            f"{option} {condition!r} holds more than one statement; give one condition over `units`",
+            option=option,
+            value=condition,
+        )
     return tree["statements"][0]["node"]
 
 
@@ -50,11 +54,17 @@ def _check_shape(node: dict[str, Any], *, condition: str, option: str) -> None:
         and not any(node[clause] for clause in _EMPTY_CLAUSES)
     )
     if not plain:
-        raise UsageError(f"{option} {condition!r} is more than a condition; give one expression over `units`")
+        raise UsageError(
+            f"{option} {condition!r} is more than a condition; give one expression over `units`",
+            option=option,
+            value=condition,
+        )
     for part in _nodes(node["where_clause"]):
         if part.get("class") in _HARMFUL_NODES:
             what = _HARMFUL_NODES[part["class"]]
-            raise UsageError(f"{option} {condition!r} holds {what}; use only the columns of `units`")
+            raise UsageError(
+                f"{option} {condition!r} holds {what}; use only the columns of `units`", option=option, value=condition
+            )
 
 
 def _check_functions(
@@ -67,7 +77,11 @@ def _check_functions(
         {"used": used},
     ).fetchall()
     if volatile:
-        raise UsageError(f"{option} {condition!r} calls {volatile[0][0]}(), which is not a pure function")
+        raise UsageError(
+            f"{option} {condition!r} calls {volatile[0][0]}(), which is not a pure function",
+            option=option,
+            value=condition,
+        )
 
 
 def _nodes(tree: object) -> Iterator[dict[str, Any]]:

@@ -76,7 +76,7 @@ def goodput(
     Requests are judged where an `slo` says by what. Raises `UsageError` where `where` or `objective` comes without.
     """
     if slo is None and (where is not None or objective is not None):
-        raise UsageError("say what a good request is: slo='ttft=2s,tpot=50ms'")
+        raise UsageError("say what a good request is: slo='ttft=2s,tpot=50ms'", option="slo")
     training = job_goodput(
         database, job=job, price=price, flops_per_token=flops_per_token, device=device, precision=precision
     )

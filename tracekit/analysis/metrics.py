@@ -95,16 +95,22 @@ def metrics(
         create_table(cursor, "asked_series", "metrics/asked_series", {"metric": metric, "by": list(by)})
         series = cursor.sql("FROM asked_series").pl()
         if series.is_empty():
-            raise UsageError(f"there is no metric {metric!r} in this store; `tracekit metrics` lists what there is")
+            raise UsageError(
+                f"there is no metric {metric!r} in this store; `tracekit metrics` lists what there is",
+                option="metric",
+                value=metric,
+            )
         return _over_time(cursor, series, every_s)
 
 
 def _check(by: Sequence[str], every_s: float | None) -> None:
     unknown = sorted(set(by) - set(METRIC_GROUPS))
     if unknown:
-        raise UsageError(f"metrics cannot be grouped by {', '.join(unknown)}; use {', '.join(METRIC_GROUPS)}")
+        raise UsageError(
+            f"metrics cannot be grouped by {', '.join(unknown)}; use {', '.join(METRIC_GROUPS)}", option="by"
+        )
     if every_s is not None and not every_s * 1e9 >= 1:
-        raise UsageError(f"a window of {every_s} s has no length")
+        raise UsageError(f"a window of {every_s} s has no length", option="every_s", value=str(every_s))
 
 
 def _listed(cursor: duckdb.DuckDBPyConnection) -> MetricsAnswer:
@@ -129,7 +135,11 @@ def _windows(cursor: duckdb.DuckDBPyConnection, every_s: float | None) -> dict[s
     first_ns, last_ns = (value or 0 for value in rows(cursor, "metrics/times").row(0))
     every_ns = last_ns - first_ns + 1 if every_s is None else round(every_s * 1e9)
     if (last_ns - first_ns) // every_ns > MAXIMUM_WINDOWS:
-        raise UsageError(f"windows of {every_s} s are more than {MAXIMUM_WINDOWS:,} here; take longer ones")
+        raise UsageError(
+            f"windows of {every_s} s are more than {MAXIMUM_WINDOWS:,} here; take longer ones",
+            option="every_s",
+            value=str(every_s),
+        )
     return {"first_ns": first_ns, "every_ns": every_ns}
 
 

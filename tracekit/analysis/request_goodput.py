@@ -56,7 +56,7 @@ def request_goodput(
     Raises `UsageError` for a bad option and `QueryError` for a condition that DuckDB refuses.
     """
     if mode not in get_args(Mode):
-        raise UsageError(f"mode {mode!r} is unknown; use one of {', '.join(get_args(Mode))}")
+        raise UsageError(f"mode {mode!r} is unknown; use one of {', '.join(get_args(Mode))}", option="mode", value=mode)
     goal = _goal(slo, objective)
     with closing(database.cursor()) as cursor:
         selected = judge_requests(cursor, goal, where=where, mode=mode)

@@ -105,7 +105,11 @@ def request_whatif(
     """
     parsed = ServingChange.parsed([change] if isinstance(change, str) else list(change))
     if metric not in METRICS or not 0 < quantile < 1:
-        raise UsageError(f"{metric} at {quantile} cannot be replayed; give one of {', '.join(METRICS)} and 0 < q < 1")
+        raise UsageError(
+            f"{metric} at {quantile} cannot be replayed; give one of {', '.join(METRICS)} and 0 < q < 1",
+            option="quantile",
+            value=str(quantile),
+        )
     with Selection(database, metric, where=where) as selection:
         judged = evidence(selection)
     requests = _requests(database, parsed, where=where, baseline=baseline)
@@ -150,7 +154,9 @@ def _check(scenario: Scenario) -> None:
     """Raises `UsageError` where nothing would be left to serve, or nothing says what is normal."""
     engines, added = len(scenario.engines.engines), scenario.change.added
     if added < 0 and 0 < engines <= -added:
-        raise UsageError(f"replicas={added} leaves no engine: spans show {engines}")
+        raise UsageError(
+            f"replicas={added} leaves no engine: spans show {engines}", option="replicas", value=str(added)
+        )
     if scenario.is_normal is not None and not scenario.is_normal.any():
         raise UsageError("no request of the baseline says what is normal; give another condition")
 
@@ -161,7 +167,9 @@ def _limits(slo: str | Slo | SloSet | Mapping[str, Any] | None) -> dict[str, int
         return {}
     classes = slo_goal(slo).classes
     if len(classes) != 1 or classes[0].where is not None:
-        raise UsageError("a what-if judges one class of requests; give one SLO and select its requests with --where")
+        raise UsageError(
+            "a what-if judges one class of requests; give one SLO and select its requests with --where", option="slo"
+        )
     return classes[0].limits_ns
 
 

@@ -84,10 +84,12 @@ def parsed_slo(text: str, *, name: str = "all", where: str | None = None) -> Slo
         if not separator or term not in TERMS:
             raise UsageError(
                 f"{part.strip()!r} in the SLO {text!r} is no term; write for example ttft=2s,tpot=50ms,e2e=30s, "
-                f"or one of MLPerf's presets: {', '.join(PRESETS)}"
+                f"or one of MLPerf's presets: {', '.join(PRESETS)}",
+                option="slo",
+                value=text,
             )
         if f"{term}_ns" in limits:
-            raise UsageError(f"the SLO {text!r} limits {term} twice")
+            raise UsageError(f"the SLO {text!r} limits {term} twice", option="slo", value=text)
         limits[f"{term}_ns"] = duration_ns(value)
     return Slo(name, where, **limits)
 
@@ -105,10 +107,16 @@ def duration_ns(text: str) -> int:
     """Whole nanoseconds of a duration such as `50ms` or `2s`. Raises `UsageError`."""
     match = _DURATION.fullmatch(text.strip().lower())
     if match is None or match[2] not in _UNITS_NS:
-        raise UsageError(f"{text!r} is no duration; write a number and a unit: {', '.join(_UNITS_NS)}")
+        raise UsageError(
+            f"{text!r} is no duration; write a number and a unit: {', '.join(_UNITS_NS)}", option="slo", value=text
+        )
     value = Fraction(match[1]) * _UNITS_NS[match[2]]
     if value.denominator != 1 or not 0 < value <= _LONGEST_NS:
-        raise UsageError(f"{text!r} is no duration that can be a limit: it must be whole nanoseconds above zero")
+        raise UsageError(
+            f"{text!r} is no duration that can be a limit: it must be whole nanoseconds above zero",
+            option="slo",
+            value=text,
+        )
     return int(value)
 
 
@@ -131,7 +139,7 @@ def slo_set(content: Mapping[str, Any], *, source: str = "the SLO") -> SloSet:
     _refuse_unknown(content, ("objective", "class"), where=source)
     tables = content.get("class")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"{source} has no class; write a table [[class]] with slo = 'ttft=2s' for each")
+        raise UsageError(f"{source} has no class; write a table [[class]] with slo = 'ttft=2s' for each", option="slo")
     classes = tuple(_class(table, number, source) for number, table in enumerate(tables, 1))
     return SloSet(classes, checked_objective(content.get("objective", DEFAULT_OBJECTIVE)))
 
@@ -139,7 +147,11 @@ def slo_set(content: Mapping[str, Any], *, source: str = "the SLO") -> SloSet:
 def checked_objective(value: object) -> float:
     """The share that should be good. Raises `UsageError` where it is not above 0 and below 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
-        raise UsageError(f"the objective {value!r} is no share; give a number between 0 and 1, for example 0.99")
+        raise UsageError(
+            f"the objective {value!r} is no share; give a number between 0 and 1, for example 0.99",
+            option="objective",
+            value=str(value),
+        )
     return float(value)
 
 
@@ -160,19 +172,19 @@ def _class(table: dict[str, Any], number: int, source: str) -> Slo:
     _refuse_unknown(table, ("name", "slo", "where", "match"), where=place)
     where, match, slo = table.get("where"), table.get("match"), table.get("slo")
     if not isinstance(slo, str):
-        raise UsageError(f"{place} has no slo; write for example slo = 'ttft=2s,tpot=50ms'")
+        raise UsageError(f"{place} has no slo; write for example slo = 'ttft=2s,tpot=50ms'", option="slo")
     if where is not None and match is not None:
-        raise UsageError(f"{place} has both where and match; keep one")
+        raise UsageError(f"{place} has both where and match; keep one", option="where")
     if match is not None:
         where = _matching(match, place)
     if where is not None and not isinstance(where, str):
-        raise UsageError(f"{place}: where must be a text, a condition over the view `units`")
+        raise UsageError(f"{place}: where must be a text, a condition over the view `units`", option="where")
     return parsed_slo(slo, name=str(table.get("name", f"class {number}")), where=where)
 
 
 def _matching(match: object, place: str) -> str:
     if not isinstance(match, Mapping) or not match:
-        raise UsageError(f"{place}: match must be a table, for example match = {{ model = 'llama' }}")
+        raise UsageError(f"{place}: match must be a table, for example match = {{ model = 'llama' }}", option="match")
     return " AND ".join(f"{_column(str(key))} = {_literal(value)}" for key, value in match.items())
 
 

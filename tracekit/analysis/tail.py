@@ -61,11 +61,23 @@ class TailQuestion:
     def __post_init__(self) -> None:
         """Raises `UsageError` for an option that makes no sense."""
         if self.metric not in METRICS:
-            raise UsageError(f"metric {self.metric!r} is unknown; use one of {', '.join(get_args(Metric))}")
+            raise UsageError(
+                f"metric {self.metric!r} is unknown; use one of {', '.join(get_args(Metric))}",
+                option="metric",
+                value=self.metric,
+            )
         if self.quantile is not None and not 0 <= self.quantile < 1:
-            raise UsageError(f"quantile {self.quantile} is not in [0, 1); use for example 0.99")
+            raise UsageError(
+                f"quantile {self.quantile} is not in [0, 1); use for example 0.99",
+                option="quantile",
+                value=str(self.quantile),
+            )
         if self.outcome not in (*OUTCOMES, ANY_OUTCOME):
-            raise UsageError(f"outcome {self.outcome!r} is unknown; use one of {', '.join(OUTCOMES)}, or {ANY_OUTCOME}")
+            raise UsageError(
+                f"outcome {self.outcome!r} is unknown; use one of {', '.join(OUTCOMES)}, or {ANY_OUTCOME}",
+                option="outcome",
+                value=self.outcome,
+            )
 
     @property
     def comparison(self) -> Literal["body", "selection"]:

@@ -138,7 +138,7 @@ class Store(Questions):
         from tracekit import queries
 
         if not queries.is_known(name):
-            raise UsageError(f"there is no query {str(name)[:200]!r}")
+            raise UsageError(f"there is no query {str(name)[:200]!r}", option="query", value=str(name)[:200])
         return queries.text(name)
 
     def ask(self, question: str, /, *arguments: Any, **options: Any) -> Any:

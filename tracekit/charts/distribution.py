@@ -64,7 +64,7 @@ def _counted(units: pl.DataFrame, edges: np.ndarray) -> pl.DataFrame:
     bars = np.searchsorted(edges, units["value_ns"].to_numpy(), side="right") - 1
     outside = int(((bars < 0) | (bars >= len(edges) - 1)).sum())
     if outside:
-        raise UsageError(f"{outside} units lie outside the limits of the chart: widen `limits_ns`")
+        raise UsageError(f"{outside} units lie outside the limits of the chart: widen `limits_ns`", option="limits_ns")
     counted = units.select("cohort", pl.Series("bar", bars)).group_by("bar", "cohort").len("unit_count")
     return counted.select(
         "cohort",

@@ -89,7 +89,7 @@ def _opened(opened: ExitStack, side: str) -> Store | None:
 def _parsed_share(text: str) -> float:
     match = _SHARE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is no share; write for example 5%")
+        raise UsageError(f"{text!r} is no share; write for example 5%", option="fail_on_regression", value=text)
     return float(match[1]) / 100
 
 

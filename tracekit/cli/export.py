@@ -79,7 +79,11 @@ def _time_ns(text: str | None, option: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{option} {text!r} is no time: give ISO 8601 or nanoseconds since the epoch") from None
+        raise UsageError(
+            f"{option} {text!r} is no time: give ISO 8601 or nanoseconds since the epoch",
+            option=option.lstrip("-"),
+            value=text,
+        ) from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return int(moment.timestamp()) * _NS + moment.microsecond * 1000
 

@@ -50,7 +50,7 @@ def generate(
         click.echo(_listing(scenario))
         return
     if scenario is None:
-        raise UsageError("name a scenario; `tracekit generate --list` explains them")
+        raise UsageError("name a scenario; `tracekit generate --list` explains them", option="scenario")
     if out is None and endpoint is None:
         raise UsageError("say where to: --out DIR or --endpoint URL")
     from generators.parameters import assignments

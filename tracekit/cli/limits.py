@@ -46,5 +46,5 @@ def limit_options(command: Command) -> Command:
 def _parsed(text: str, units: dict[str, int], wanted: str) -> int:
     match = _NUMBER_AND_UNIT.fullmatch(text.strip().lower())
     if match is None or match[2] not in units:
-        raise UsageError(f"{text!r} is not {wanted}")
+        raise UsageError(f"{text!r} is not {wanted}", value=text)
     return int(float(match[1]) * units[match[2]])

@@ -32,11 +32,15 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.trace_id is not None and not _TRACE_ID.fullmatch(self.trace_id):
-            raise UsageError(f"{self.trace_id!r} is no trace id; give 32 lower-case hexadecimal digits")
+            raise UsageError(
+                f"{self.trace_id!r} is no trace id; give 32 lower-case hexadecimal digits",
+                option="trace_id",
+                value=self.trace_id,
+            )
         if self.trace_id is not None and self.step is not None:
-            raise UsageError("choose a trace or a step, not both")
+            raise UsageError("choose a trace or a step, not both", option="step", value=str(self.step))
         if self.step is None and (self.job is not None or self.attempt is not None):
-            raise UsageError("a job and its attempt choose a step: name the step too")
+            raise UsageError("a job and its attempt choose a step: name the step too", option="step")
         if self.first_ns is not None and self.last_ns is not None and self.first_ns >= self.last_ns:
             raise UsageError("the range ends before it begins")
 
@@ -82,7 +86,7 @@ def _traces(query: Query, selection: Selection) -> dict[str, Any]:
 
 def _known(query: Query, trace_id: str) -> list[str]:
     if query("export/extent", trace_ids=[trace_id])["first_ns"].item() is None:
-        raise UsageError(f"there is no trace {trace_id} in this store")
+        raise UsageError(f"there is no trace {trace_id} in this store", option="trace_id", value=trace_id)
     return [trace_id]
 
 
@@ -90,11 +94,19 @@ def _ranks(query: Query, selection: Selection) -> pl.DataFrame:
     """The ranks of the step; its job and attempt may go without saying where there is only one."""
     found = query("export/steps", job_id=selection.job, attempt=selection.attempt, step=selection.step)
     if found.is_empty():
-        raise UsageError(f"there is no step {selection.step} of this job and attempt in this store")
+        raise UsageError(
+            f"there is no step {selection.step} of this job and attempt in this store",
+            option="step",
+            value=str(selection.step),
+        )
     kinds = found.select("job_id", "attempt").unique().sort("job_id", "attempt")
     if kinds.height > 1:
         told = ", ".join(f"{job} attempt {attempt}" for job, attempt in kinds.iter_rows())
-        raise UsageError(f"step {selection.step} is in several runs ({told}): choose one with --job and --attempt")
+        raise UsageError(
+            f"step {selection.step} is in several runs ({told}): choose one with --job and --attempt",
+            option="step",
+            value=str(selection.step),
+        )
     return found
 
 

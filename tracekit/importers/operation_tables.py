@@ -136,11 +136,12 @@ def read_operations(path: Path, *, job: str | None = None) -> OperationTable:
         layout = layout_of(scanned.collect_schema().names())
         if layout is None:
             raise UnknownFormatError(
-                f"{path} has no columns of a table of operations: {', '.join(_NEEDED)}, start_ns and end_ns are needed"
+                f"{path} has no columns of a table of operations: {', '.join(_NEEDED)}, start_ns and end_ns are needed",
+                path=path,
             )
         rows = _osdi25(scanned) if layout == "osdi25" else _operations(scanned).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise UnknownFormatError(f"{path} cannot be read as a table of operations: {error}") from error
+        raise UnknownFormatError(f"{path} cannot be read as a table of operations: {error}", path=path) from error
     kept, rejected = _kept(rows)
     notes: list[str] = []
     placed = _placed(kept, notes)

@@ -87,9 +87,13 @@ def partition(
 
 def _tolerance_ppm(rule: str, overlap_tolerance: float) -> int:
     if rule not in ("critical", "active_last"):
-        raise UsageError(f"unknown partition rule {rule!r}; use 'critical' or 'active_last'")
+        raise UsageError(f"unknown partition rule {rule!r}; use 'critical' or 'active_last'", option="rule", value=rule)
     if not 0 <= overlap_tolerance < 1:
-        raise UsageError(f"overlap tolerance {overlap_tolerance} is out of range; give at least 0 and under 1")
+        raise UsageError(
+            f"overlap tolerance {overlap_tolerance} is out of range; give at least 0 and under 1",
+            option="overlap_tolerance",
+            value=str(overlap_tolerance),
+        )
     return round(overlap_tolerance * MILLION)
 
 

@@ -67,7 +67,11 @@ def estimate_skew(forest: Forest, *, max_shift_ns: int = 60_000_000_000) -> Skew
     a negative `max_shift_ns`.
     """
     if max_shift_ns < 0:
-        raise UsageError(f"max_shift_ns {max_shift_ns} is negative; give the largest correction to trust, 0 for none")
+        raise UsageError(
+            f"max_shift_ns {max_shift_ns} is negative; give the largest correction to trust, 0 for none",
+            option="max_shift_ns",
+            value=str(max_shift_ns),
+        )
     server, unbounded = _calls(forest)
     client = forest.parent[server]
     columns = (forest.start_ns[client] // WINDOW_NS, forest.host[server], forest.host[client])

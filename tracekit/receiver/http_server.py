@@ -34,7 +34,11 @@ def listener(host: str, port: int, *, option: str) -> socket.socket:
 
 def taken(host: str, port: int, option: str) -> UsageError:
     """The error of a port that cannot be had."""
-    return UsageError(f"cannot listen on {host}:{port}: it is taken or not allowed; choose another with {option}")
+    return UsageError(
+        f"cannot listen on {host}:{port}: it is taken or not allowed; choose another with {option}",
+        option=option.lstrip("-"),
+        value=str(port),
+    )
 
 
 def http_server(

@@ -64,10 +64,11 @@ class ReceiverSettings:
         if self.token is None and not is_loopback(self.host):
             raise UsageError(
                 f"{self.host} can be reached from other machines: give a --token that senders must carry, "
-                "or listen on 127.0.0.1"
+                "or listen on 127.0.0.1",
+                option="token",
             )
         if self.token is not None and not self.token.strip():
-            raise UsageError("the token is empty; give one that cannot be guessed")
+            raise UsageError("the token is empty; give one that cannot be guessed", option="token")
 
     def tuning(self, path: Path) -> dict[str, str]:
         """DuckDB's settings for the store at `path`."""

@@ -25,13 +25,15 @@ class Certificate:
         if cert_path is None and key_path is None:
             return None
         if cert_path is None or key_path is None:
-            raise UsageError("--tls-cert and --tls-key belong together: give both files, or neither")
+            raise UsageError("--tls-cert and --tls-key belong together: give both files, or neither", option="tls_cert")
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(cert_path, key_path, password=_no_password)
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"{cert_path} and {key_path} are no certificate with its key in PEM, without a password ({error})"
+                f"{cert_path} and {key_path} are no certificate with its key in PEM, without a password ({error})",
+                option="tls_cert",
+                value=str(cert_path),
             ) from error
         return cls(cert_path, key_path)
 

@@ -121,7 +121,7 @@ async def _sql(request: Request, governor: Governor, asked: dict[str, Any]) -> R
 async def _query(request: Request, governor: Governor, asked: dict[str, Any]) -> Response:
     (name,) = asked["arguments"] if _is_list_of_one(asked.get("arguments")) else (None,)
     if not isinstance(name, str) or not queries.is_known(name):
-        raise UsageError(f"there is no query {str(name)[:200]!r}")
+        raise UsageError(f"there is no query {str(name)[:200]!r}", option="query", value=str(name)[:200])
     parameters = _parameters(asked.get("options"), "options")
     return await _packed_answer(request, governor, asked, lambda store: store.query(name, **parameters))
 
@@ -181,7 +181,9 @@ def _within(asked: dict[str, Any], name: str, default: float, limit: float) -> f
         return default
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not value > 0 or (isinstance(value, float) and not math.isfinite(value)):
-        raise UsageError(f"{name} is a positive number, this is {str(value)[:100]!r}")
+        raise UsageError(
+            f"{name} is a positive number, this is {str(value)[:100]!r}", option=name, value=str(value)[:100]
+        )
     return min(value, limit)
 
 

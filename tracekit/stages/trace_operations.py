@@ -50,7 +50,9 @@ def operations(database: Database, *, trace_id: str) -> pl.DataFrame:
     not there. Raises `UsageError` for an id that is not 32 lower-case hexadecimal digits.
     """
     if not _TRACE_ID.fullmatch(trace_id):
-        raise UsageError(f"{trace_id!r} is no trace id; give 32 lower-case hexadecimal digits")
+        raise UsageError(
+            f"{trace_id!r} is no trace id; give 32 lower-case hexadecimal digits", option="trace_id", value=trace_id
+        )
     with database.transaction() as cursor:
         select_trace(cursor, trace_id=trace_id, batch_spans=_BATCH_SPANS)
         in_steps = _step_segments(cursor)

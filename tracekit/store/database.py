@@ -148,7 +148,7 @@ class Database:
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of the statement in `queries/<name>.sql`; errors as `sql`, `UsageError` where there is none."""
         if not queries.is_known(name):
-            raise UsageError(f"there is no query {str(name)[:200]!r}")
+            raise UsageError(f"there is no query {str(name)[:200]!r}", option="query", value=str(name)[:200])
         return self.sql(queries.text(name), **parameters)
 
     @contextmanager

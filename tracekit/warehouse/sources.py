@@ -31,7 +31,9 @@ def choose(paths: Iterable[str | Path], known: Manifest, *, since_ns: int | None
     """
     asked = [str(path) for path in paths]
     if STANDARD_INPUT in asked:
-        raise UsageError("a build reads files, which it must find again; save standard input to a file first")
+        raise UsageError(
+            "a build reads files, which it must find again; save standard input to a file first", option="sources"
+        )
     found = {source.name: source for source in find(asked)}
     recent = [found[name] for name in sorted(found) if _is_recent(found[name], since_ns)]
     new = [source for source in recent if not _is_known(source, known)]

@@ -34,10 +34,14 @@ class ServingChange:
         for text in texts:
             name, value = cls._one(text)
             if name in found:
-                raise UsageError(f"{text!r} is a second change of the same thing; write each once: {EXAMPLES}")
+                raise UsageError(
+                    f"{text!r} is a second change of the same thing; write each once: {EXAMPLES}",
+                    option="change",
+                    value=text,
+                )
             found[name] = value
         if not found:
-            raise UsageError(f"say what is to change: {EXAMPLES}")
+            raise UsageError(f"say what is to change: {EXAMPLES}", option="change")
         return cls(**found)  # type: ignore[arg-type]
 
     @staticmethod
@@ -56,7 +60,7 @@ class ServingChange:
             return "seats", int(what)
         if (verb, what) == ("without", "prefill_interference"):
             return "is_apart", True
-        raise UsageError(f"{text!r} is no change that can be replayed: write {EXAMPLES}")
+        raise UsageError(f"{text!r} is no change that can be replayed: write {EXAMPLES}", option="change", value=text)
 
     @property
     def text(self) -> str:

@@ -37,9 +37,11 @@ class Change:
         kind, _, names = what.partition(":")
         listed = tuple(name.strip() for name in names.split(",") if name.strip())
         if verb != "without" or kind not in ("rank", "host", "operation", *_OF_ALL):
-            raise UsageError(f"{text!r} is no change that can be replayed: write {EXAMPLES}")
+            raise UsageError(
+                f"{text!r} is no change that can be replayed: write {EXAMPLES}", option="without", value=text
+            )
         if (kind in _OF_ALL) == bool(names) or (kind == "rank" and not all(name.isdigit() for name in listed)):
-            raise UsageError(f"{text!r} does not say which {kind}: write {EXAMPLES}")
+            raise UsageError(f"{text!r} does not say which {kind}: write {EXAMPLES}", option="without", value=text)
         return cls(kind, listed)  # type: ignore[arg-type]
 
     @property
@@ -65,5 +67,7 @@ class Change:
         unknown = sorted(set(self.names) - set(values.unique().drop_nulls()))
         if unknown:
             known = ", ".join(values.unique().drop_nulls().sort()[:10])
-            raise UsageError(f"no step has an operation of {self.kind} {', '.join(unknown)}; there are {known}")
+            raise UsageError(
+                f"no step has an operation of {self.kind} {', '.join(unknown)}; there are {known}", option="without"
+            )
         return values.is_in(self.names).fill_null(value=False)

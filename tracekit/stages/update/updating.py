@@ -56,7 +56,9 @@ def update_units(
     Raises `UsageError` for a batch of no traces and `StoreError` where the store cannot be written.
     """
     if batch_traces < 1:
-        raise UsageError(f"batch_traces is {batch_traces}; give at least 1")
+        raise UsageError(
+            f"batch_traces is {batch_traces}; give at least 1", option="batch_traces", value=str(batch_traces)
+        )
     with database.building:
         updated = _update_traces(database, batch_traces)
         if with_jobs:
