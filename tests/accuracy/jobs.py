@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -65,11 +65,15 @@ class Job:
     """A piece of work and the table that its rows belong to."""
 
     table: str
-    work: Callable[[], Rows]
+    work: partial[Rows]
 
-    def __call__(self) -> tuple[str, Rows]:
+    def __call__(self) -> Rows:
         """Do the work."""
-        return self.table, self.work()
+        return self.work()
+
+    def __repr__(self) -> str:
+        """The same in every process: what is asked for, and of what."""
+        return f"{self.table}: {self.work.func.__name__} {self.work.args} {self.work.keywords}"
 
 
 def jobs(seeds: tuple[int, ...]) -> list[Job]:

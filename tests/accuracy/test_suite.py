@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -9,10 +11,10 @@ import polars as pl
 import pytest
 
 from generators.models import MODELS
-from tests.accuracy import figures, page
+from tests.accuracy import figures, page, suite
 from tests.accuracy.effects import effect
 from tests.accuracy.grid import FAULTS, SHORT
-from tests.accuracy.jobs import Rows, asked, changed
+from tests.accuracy.jobs import Job, Rows, asked, changed
 from tests.accuracy.runs import NS_PER_S, play
 from tests.accuracy.scores import within
 
@@ -123,3 +125,18 @@ def test_coverage_is_the_share_of_intervals_that_hold_the_truth() -> None:
     ]
     [found] = figures.coverage(figures.frame(rows), ["label"]).to_dicts()
     assert (found["intervals"], found["held"], found["struck_held"]) == (10, 0.9, 0.0)
+
+
+def _numbered(number: int) -> Rows:
+    if number == 2:
+        raise ValueError("broken off")
+    return [{"number": number}]
+
+
+def test_a_run_that_broke_off_goes_on_with_what_it_kept(tmp_path: Path) -> None:
+    """A piece that ended is read back as it was; one that broke off leaves nothing."""
+    pieces = [Job("any", partial(_numbered, number)) for number in range(3)]
+    with pytest.raises(ValueError, match="broken off"):
+        suite.run(pieces, processes=1, kept=tmp_path)
+    assert len(list(tmp_path.glob("any-*.json"))) == 2
+    assert suite.run(pieces[:2], processes=1, kept=tmp_path) == {"any": [{"number": 0}, {"number": 1}]}
