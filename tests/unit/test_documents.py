@@ -44,6 +44,12 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
     assert not missing
 
 
+def test_every_page_is_found_from_the_first() -> None:
+    """The README names each, so that none is there for nobody."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page for page in documents()[1:] if f"]({page})" not in readme] == []
+
+
 def test_no_document_tells_to_install_another_project() -> None:
     """The name on the package index belongs to somebody else."""
     for document in documents():
