@@ -2,8 +2,9 @@
 
 For a value v of an attribute, d_v is the mean time in the stage of the units with v, in the selection less in the
 baseline, and d_o the same of all other units. What both sides share (a load that swings, a stage that is slower for
-all) is in d_v and d_o alike, so their difference is judged as that of independent units: Welch's t with the fewest
-degrees of freedom of its four groups. Both means are against the same kind of units, so that another mix of values
+all) is in d_v and d_o alike, so their difference is judged as that of independent units (Welch's t with the fewest
+degrees of freedom of its four groups), and of one more block of time: what a value swings by itself (`whose_swing`)
+adds to the spread. Both means are against the same kind of units, so that another mix of values
 between the sides is no finding.
 """
 
@@ -18,6 +19,7 @@ import polars as pl
 from tracekit.analysis.comparison import Comparison
 from tracekit.analysis.measured import BASELINE, SELECTION
 from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, student_two_sided
+from tracekit.analysis.whose_swing import FEWEST_BLOCKS, KEYS, MOST_BLOCKS, swing_frame
 from tracekit.schema import UnitKind
 
 UNIT_LIMIT = 20_000
@@ -73,6 +75,7 @@ def whose_frame(comparison: Comparison, grown: pl.DataFrame, attributes: list[st
     order = [pl.col("significant").fill_null(value=False), pl.col("excess_ns"), pl.col("stage")]
     stages = grown.sort(order, descending=[True, True, False])["stage"].head(STAGE_LIMIT).to_list()
     limits = {"unit_limit": UNIT_LIMIT, "is_per_token": metric.is_per_token}
+    limits |= {"fewest_blocks": FEWEST_BLOCKS, "most_blocks": MOST_BLOCKS}
     comparison.create_table("tail_whose", "tail/whose_units", windows=windows, stages=stages, **limits)
     groups = [comparison.rows("tail/whose_columns"), comparison.rows("tail/whose_hosts")]
     groups += [comparison.rows("tail/whose_attribute", attribute=key) for key in attributes]
@@ -89,16 +92,49 @@ def clear_whose(whose: pl.DataFrame) -> pl.DataFrame:
 
 def _rows(group: pl.DataFrame, columns: pl.DataFrame) -> list[dict[str, Any]]:
     """The values of one source that can be judged against all units (dimension `all` of `columns`)."""
-    whole = {(row["stage"], row["side"]): row for row in columns.filter(dimension="all").iter_rows(named=True)}
+    units, own = columns.filter(dimension="all"), group.filter(pl.col("dimension") != "all")
+    swings = {
+        (dimension, value, stage): _Swing(swing, block_count)
+        for dimension, value, stage, swing, block_count in swing_frame(
+            own.filter(side=BASELINE), units.filter(side=BASELINE)
+        ).iter_rows()
+    }
+    whole = {(row["stage"], row["side"]): row for row in _over_blocks(units).iter_rows(named=True)}
     paired: dict[tuple[str, str, str], dict[int, dict[str, Any]]] = {}
-    for row in group.filter(pl.col("dimension") != "all").iter_rows(named=True):
+    for row in _over_blocks(own).iter_rows(named=True):
         paired.setdefault((row["dimension"], row["value"], row["stage"]), {})[row["side"]] = row
     judged = [
-        _judged(key, _described(sides), _described({side: whole[key[2], side] for side in sides}))
+        _judged(
+            key,
+            _described(sides),
+            _described({side: whole[key[2], side] for side in sides}),
+            swings.get(key, _Swing()),
+        )
         for key, sides in paired.items()
         if len(sides) == 2
     ]
     return [row for row in judged if row is not None]
+
+
+def _over_blocks(rows: pl.DataFrame) -> pl.DataFrame:
+    sums = rows.group_by(*KEYS, "side", maintain_order=True).agg(pl.col(*_SUMS).sum())
+    return sums.sort(*KEYS, "side")
+
+
+@dataclass(frozen=True)
+class _Swing:
+    """Variance of a value's difference from the others between blocks of time, and by how many blocks it is known."""
+
+    variance: float = 0.0
+    block_count: int = 0
+
+    def with_units(self, variance: float, freedom: int) -> tuple[float, int]:
+        """Variance of the difference in one more block, and its degrees of freedom (Satterthwaite 1946)."""
+        if not self.variance:
+            return variance, freedom
+        swing = self.variance * (1 + 1 / self.block_count)
+        spread = variance**2 / freedom + swing**2 / (self.block_count - 1)
+        return variance + swing, max(1, int((variance + swing) ** 2 / spread + 1e-9))
 
 
 def _described(sides: dict[int, dict[str, Any]]) -> dict[int, _Group]:
@@ -133,7 +169,9 @@ class _Group:
         return _Group(*(getattr(self, name) - getattr(part, name) for name in self.__dataclass_fields__))
 
 
-def _judged(key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, _Group]) -> dict[str, Any] | None:
+def _judged(
+    key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, _Group], swing: _Swing
+) -> dict[str, Any] | None:
     others = {side: whole[side].without(own[side]) for side in own}
     groups = [*own.values(), *others.values()]
     fewest = min(group.count for group in groups)
@@ -144,8 +182,8 @@ def _judged(key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, 
     chance = 1.0
     if excess > max(other_excess, 0) and carried + left > 0:
         ours, theirs = (part[SELECTION].mean_log - part[BASELINE].mean_log for part in (own, others))
-        spread = sum(group.error_log2 for group in groups)
-        chance = student_two_sided(max(ours - theirs, 0.0) / sqrt(spread), fewest - 1) if spread else 0.0
+        spread, freedom = swing.with_units(sum(group.error_log2 for group in groups), fewest - 1)
+        chance = student_two_sided(max(ours - theirs, 0.0) / sqrt(spread), freedom) if spread else 0.0
     dimension, value, stage = key
     return {
         "stage": stage,
