@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tracekit.analysis.comparison import Comparison
@@ -80,7 +81,7 @@ def whose_frame(comparison: Comparison, grown: pl.DataFrame, attributes: list[st
     groups = [comparison.rows("tail/whose_columns"), comparison.rows("tail/whose_hosts")]
     groups += [comparison.rows("tail/whose_attribute", attribute=key) for key in attributes]
     comparison.selection.drop("tail_whose")
-    return _ranked([row for group in groups for row in _rows(group, groups[0])])
+    return _ranked([row for group in groups for row in _rows(group, groups[0])], max(comparison.layout.places, 1.0))
 
 
 def clear_whose(whose: pl.DataFrame) -> pl.DataFrame:
@@ -200,10 +201,14 @@ def _judged(
     }
 
 
-def _ranked(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """The values that differ beyond chance; those first that have most of the excess in fewest units."""
+def _ranked(rows: list[dict[str, Any]], places: float) -> pl.DataFrame:
+    """The values that differ beyond chance; those first that have most of the excess in fewest units.
+
+    `places`: among how many selections this one was chosen.
+    """
     found = pl.DataFrame(rows, schema=WHOSE_SCHEMA).with_row_index("tried")
-    adjusted = pl.Series("adjusted_p", adjusted_p_values(found["adjusted_p"].to_numpy()), dtype=pl.Float64)
+    chances = np.minimum(adjusted_p_values(found["adjusted_p"].to_numpy()) * places, 1.0)
+    adjusted = pl.Series("adjusted_p", chances, dtype=pl.Float64)
     order = [pl.col("carried_share") - pl.col("unit_share"), pl.col("tried")]
     kept = found.with_columns(adjusted).filter(pl.col("adjusted_p") < 1 - CONFIDENCE)
     return kept.sort(order, descending=[True, False]).drop("tried")
