@@ -40,7 +40,7 @@ EPISODE_LIMIT = 3
 
 _METRIC = "metric"
 _STAGE_SHARE = 0.001
-_RARE_SHARE = 0.25
+_RARE_SHARE = 0.6
 _FEWEST_CALLS = 12
 _CALLS = "calls"
 _CLIPPED_DEVIATIONS = 6.0
@@ -318,7 +318,9 @@ def _bounded(name: str, found: _Episode, units: MeasuredUnits, order: np.ndarray
         last = low + int(np.argmax(over[low : min(last + step, units.count - 1) + 1]))
     end = int(starts[-1]) + 1 if lasts else int(starts[last])
     begin = int(starts[first])
-    has_before = first >= max(_UNITS_PER_SLICE * _SHORTEST_SLICES, (last - first) // 4)
+    # What is shorter than the episode, and than the time after it, shows little of what is usual.
+    after = 0 if lasts else units.count - last
+    has_before = first >= _UNITS_PER_SLICE * _SHORTEST_SLICES and first >= min(last - first, after)
     before = (int(starts[0]), begin) if has_before else (end, int(starts[-1]) + 1)
     places = (int(starts[-1]) + 1 - int(starts[0])) / max(end - begin, 1)
     return Change(begin, end, *before, lasts, name.split(" above ")[0].removesuffix(f" {_CALLS}"), places)

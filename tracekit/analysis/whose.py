@@ -43,6 +43,11 @@ GROWN_FACTOR = 1.1
 
 _MAJORITY = 0.5
 
+_NEARLY_ALL = 0.9
+
+_APART_FACTOR = 4.0
+"""Values of most units have nearly all of an excess that others have, too, unless theirs is so many times as large."""
+
 _SUMS = ("unit_count", "sum_ns", "log_sum", "log_square_sum")
 
 WHOSE_SCHEMA = {
@@ -87,6 +92,8 @@ def whose_frame(comparison: Comparison, grown: pl.DataFrame, attributes: list[st
 def clear_whose(whose: pl.DataFrame) -> pl.DataFrame:
     """Rows that a sentence may name: beyond doubt, and with far more of the excess than of the requests."""
     is_most = pl.col("carried_share") >= pl.max_horizontal(pl.lit(_MAJORITY), CLEAR_FACTOR * pl.col("unit_share"))
+    is_apart = pl.col("excess_ns") >= _APART_FACTOR * pl.col("other_excess_ns")
+    is_most |= (pl.col("carried_share") >= _NEARLY_ALL) & is_apart
     has_grown = pl.col("selection_mean_ns") >= GROWN_FACTOR * pl.col("baseline_mean_ns")
     return whose.filter(is_most & has_grown & (pl.col("adjusted_p") < DOUBTFUL))
 
