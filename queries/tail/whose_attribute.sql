@@ -9,6 +9,7 @@
 --   value: its value as text; units without one are left out.
 --   stage: the stage.
 --   side: 0 = the selection, 1 = the baseline selection.
+--   block: block of time of the baseline; 0 for the selection.
 --   unit_count: units with the value.
 --   sum_ns: their time in the stage, nanoseconds; summed as integers, so that the order of rows does not matter.
 --   log_sum: sum of their `log_ratio`.
@@ -26,6 +27,7 @@ SELECT
     value,
     stage,
     side,
+    block,
     count(*) AS unit_count,
     sum(self_ns)::DOUBLE AS sum_ns,
     sum(log_ratio)::DOUBLE AS log_sum,
@@ -33,4 +35,4 @@ SELECT
 FROM described
 WHERE value IS NOT NULL
 GROUP BY ALL
-ORDER BY value, stage, side
+ORDER BY value, stage, side, block

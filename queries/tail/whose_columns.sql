@@ -7,6 +7,7 @@
 --   value: its value; units without one are left out.
 --   stage: the stage.
 --   side: 0 = the selection, 1 = the baseline selection.
+--   block: block of time of the baseline; 0 for the selection.
 --   unit_count: units with the value.
 --   sum_ns: their time in the stage, nanoseconds; summed as integers, so that the order of rows does not matter.
 --   log_sum: sum of their `log_ratio`.
@@ -32,10 +33,11 @@ SELECT
     value,
     stage,
     side,
+    block,
     count(*) AS unit_count,
     sum(self_ns)::DOUBLE AS sum_ns,
     sum(log_ratio)::DOUBLE AS log_sum,
     sum(log_ratio::HUGEINT * log_ratio)::DOUBLE AS log_square_sum
 FROM dimensions
 GROUP BY ALL
-ORDER BY dimension, value, stage, side
+ORDER BY dimension, value, stage, side, block

@@ -9,6 +9,7 @@
 --   value: the host; units without spans of the service are left out.
 --   stage: the stage.
 --   side: 0 = the selection, 1 = the baseline selection.
+--   block: block of time of the baseline; 0 for the selection.
 --   unit_count: units with the host.
 --   sum_ns: their time in the stage, nanoseconds; summed as integers, so that the order of rows does not matter.
 --   log_sum: sum of their `log_ratio`.
@@ -59,6 +60,7 @@ SELECT
     chosen.host AS value,
     tail_whose.stage,
     tail_whose.side,
+    tail_whose.block,
     count(*) AS unit_count,
     sum(tail_whose.self_ns)::DOUBLE AS sum_ns,
     sum(tail_whose.log_ratio)::DOUBLE AS log_sum,
@@ -66,4 +68,4 @@ SELECT
 FROM tail_whose
 INNER JOIN chosen USING (unit_id)
 GROUP BY ALL
-ORDER BY dimension, value, stage, side
+ORDER BY dimension, value, stage, side, block

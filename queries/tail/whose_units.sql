@@ -7,9 +7,13 @@
 --   $stages: the stages, as a list.
 --   $is_per_token: whether times are per generated token after the first.
 --   $unit_limit: about so many units are looked at on each side, chosen as if by lot.
+--   $fewest_blocks: blocks that the time of the baseline is cut into where it is shorter than so many selections.
+--   $most_blocks: blocks that it is cut into at the most.
 -- Columns:
 --   side: 0 = the selection, 1 = the baseline selection.
 --   unit_id: the unit.
+--   block: number of the block of time of the baseline, as long as the selection where it has enough of them; 0 for units
+--     of the selection.
 --   stage: the stage; every unit has a row for each.
 --   self_ns: exclusive time of the unit in it, nanoseconds (per token where asked); 0 where it has none.
 --   log_ratio: a million times ln(1 + self_ns over the mean of the baseline), which long tails move little.
@@ -17,18 +21,32 @@ WITH
 sides AS (
     SELECT
         side,
-        count(*) AS unit_count
+        count(*) AS unit_count,
+        min(start_ns) AS first_ns,
+        max(start_ns) - min(start_ns) + 1 AS length_ns
     FROM tail_units
     WHERE left_out IS NULL
     GROUP BY side
+),
+lengths AS (
+    SELECT
+        first_ns,
+        greatest(
+            least((SELECT length_ns FROM sides WHERE side = 0), length_ns // $fewest_blocks),
+            length_ns // $most_blocks
+        ) + 1 AS block_ns
+    FROM sides
+    WHERE side = 1
 ),
 chosen AS (
     SELECT
         tail_units.side,
         tail_units.unit_id,
+        CASE WHEN tail_units.side = 1 THEN (tail_units.start_ns - lengths.first_ns) // lengths.block_ns ELSE 0 END AS block,
         CASE WHEN $is_per_token THEN tail_units.output_tokens - 1 ELSE 1 END AS divisor
     FROM tail_units
     INNER JOIN sides USING (side)
+    CROSS JOIN lengths
     WHERE
         tail_units.left_out IS NULL
         -- By what a unit is and not by its number, which depends on what arrived first.
@@ -50,6 +68,7 @@ timed AS (
     SELECT
         chosen.side,
         chosen.unit_id,
+        chosen.block,
         asked.stage,
         (coalesce(spent.self_ns, 0) // chosen.divisor)::BIGINT AS self_ns
     FROM chosen
@@ -67,6 +86,7 @@ usual AS (
 SELECT
     timed.side,
     timed.unit_id,
+    timed.block,
     timed.stage,
     timed.self_ns,
     round(1e6 * ln(1 + timed.self_ns / coalesce(usual.mean_ns, 1)))::BIGINT AS log_ratio

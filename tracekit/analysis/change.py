@@ -1,4 +1,4 @@
-"""When did a store change? One episode of slower requests, found in the course of time.
+"""When did a store change? Episodes of slower requests, found in the course of time.
 
 Requests are put in order of their start and cut into slices of equal numbers. Each slice gives several series: how the
 requests rank in the metric among those of their class, how many are among the slowest of their class, the time of every
@@ -6,7 +6,7 @@ stage over what the classes take on average (its logarithm: queues come in burst
 and the rank among all, which shows another mix. In each series the run of slices that stands out most above all others
 is sought (a scan of all episodes; a change that lasts is an episode up to the end), and its t is compared with what
 chance gives in a series with the autocorrelation that is left after the episode is taken out: a level shift is not
-memory. The limit holds for all series together. Of several episodes the clearest counts.
+memory. The limit holds for all series together. Several episodes are told by how clear they are.
 """
 
 from __future__ import annotations
@@ -32,9 +32,15 @@ _UNITS_PER_SLICE = 8
 _FEWEST_SLICES = 16
 _SHORTEST_SLICES = 3
 _SLOW_RANKS = (0.9, 0.98)
+_FEWEST_SLOW = 1.0
+"""A rank above which a slice has fewer requests on average shows single bursts, which no limit here bounds."""
+
+EPISODE_LIMIT = 3
+"""So many episodes are told at the most."""
+
 _METRIC = "metric"
 _STAGE_SHARE = 0.001
-_RARE_SHARE = 0.25
+_RARE_SHARE = 0.6
 _FEWEST_CALLS = 12
 _CALLS = "calls"
 _CLIPPED_DEVIATIONS = 6.0
@@ -53,7 +59,8 @@ class Change:
     """An episode `[start_ns, end_ns)` that differs from the rest of the store, and what it is compared with.
 
     `before_start_ns`, `before_end_ns`: the time before it, or after it where it began with the store. `lasts`: whether
-    it goes on to the end. `series`: where it is clearest: `metric`, `mix`, or a stage.
+    it goes on to the end. `series`: where it is clearest: `metric`, `mix`, or a stage. `places`: how many times as long
+    the store is: among so many it was chosen.
     """
 
     start_ns: int
@@ -62,6 +69,7 @@ class Change:
     before_end_ns: int
     lasts: bool
     series: str
+    places: float
 
 
 @dataclass(frozen=True)
@@ -71,12 +79,15 @@ class _Episode:
     ratio: float
 
 
-def found_change(selection: Selection) -> Change | None:
-    """The clearest episode of slower requests or of other requests in a selection; None where chance may be all."""
+def found_changes(selection: Selection) -> list[Change]:
+    """Episodes of slower requests in a selection, the clearest first; without any, the clearest of other requests.
+
+    None where chance may be all; episodes that overlap are told once.
+    """
     units = selection.sides[SELECTION]
     count = _slice_count(units.count)
     if count < _FEWEST_SLICES:
-        return None
+        return []
     order = np.lexsort((units.unit_id, units.start_ns))
     slices = np.empty(units.count, dtype=np.int64)
     slices[order] = np.arange(units.count) * count // units.count
@@ -84,7 +95,7 @@ def found_change(selection: Selection) -> Change | None:
     slower = _metric_series(units, slices) | stages | rare
     tested = len(slower) + 1
     found = _clearest(slower, tested) or _clearest({"mix": _slice_means(_ranks(units.value_ns), slices)}, tested)
-    return None if found is None else _bounded(*found, units, order, count)
+    return [_bounded(name, each, units, order, count) for name, each in found]
 
 
 def _slice_count(unit_count: int) -> int:
@@ -92,15 +103,24 @@ def _slice_count(unit_count: int) -> int:
     return min(SLICE_LIMIT, 1 << max(unit_count // _UNITS_PER_SLICE, 1).bit_length() - 1)
 
 
-def _clearest(series: dict[str, np.ndarray], tested: int) -> tuple[str, _Episode] | None:
-    """The series with the episode furthest beyond chance; `tested`: series that share the false alarms."""
+def _clearest(series: dict[str, np.ndarray], tested: int) -> list[tuple[str, _Episode]]:
+    """The series with the episodes furthest beyond chance; `tested`: series that share the false alarms."""
     episodes = {name: episode(course, FALSE_ALARM / tested) for name, course in series.items()}
-    name = max(episodes, key=lambda name: episodes[name].ratio)
-    if episodes[name].ratio <= 1:
-        return None
-    if name.startswith(_METRIC):
-        name = _whole(name, {other: found for other, found in episodes.items() if other.startswith(_METRIC)})
-    return name, episodes[name]
+    of_metric = {name: found for name, found in episodes.items() if name.startswith(_METRIC)}
+    told: list[tuple[str, _Episode]] = []
+    for name in sorted(episodes, key=lambda name: -episodes[name].ratio):
+        if episodes[name].ratio <= 1 or len(told) == EPISODE_LIMIT:
+            break
+        chosen = _whole(name, of_metric) if name in of_metric else name
+        if not any(_overlap(episodes[chosen], other) for _, other in told):
+            told.append((chosen, episodes[chosen]))
+    return told
+
+
+def _overlap(one: _Episode, other: _Episode) -> bool:
+    """Whether one shares more than half of the shorter of both."""
+    common = min(one.last, other.last) - max(one.first, other.first)
+    return 2 * common > min(one.last - one.first, other.last - other.first)
 
 
 def _whole(name: str, episodes: dict[str, _Episode]) -> str:
@@ -209,7 +229,9 @@ def _clipped(course: np.ndarray) -> np.ndarray:
 def _metric_series(units: MeasuredUnits, slices: np.ndarray) -> dict[str, np.ndarray]:
     ranks = _class_ranks(units)
     series = {_METRIC: _slice_means(ranks, slices)}
-    return series | {f"{_METRIC} above {rank}": _slice_means(ranks > rank, slices) for rank in _SLOW_RANKS}
+    each = len(ranks) / (int(slices.max()) + 1)
+    shown = [rank for rank in _SLOW_RANKS if (1 - rank) * each >= _FEWEST_SLOW]
+    return series | {f"{_METRIC} above {rank}": _slice_means(ranks > rank, slices) for rank in shown}
 
 
 def _class_ranks(units: MeasuredUnits) -> np.ndarray:
@@ -296,6 +318,9 @@ def _bounded(name: str, found: _Episode, units: MeasuredUnits, order: np.ndarray
         last = low + int(np.argmax(over[low : min(last + step, units.count - 1) + 1]))
     end = int(starts[-1]) + 1 if lasts else int(starts[last])
     begin = int(starts[first])
-    has_before = first >= max(_UNITS_PER_SLICE * _SHORTEST_SLICES, (last - first) // 4)
+    # What is shorter than the episode, and than the time after it, shows little of what is usual.
+    after = 0 if lasts else units.count - last
+    has_before = first >= _UNITS_PER_SLICE * _SHORTEST_SLICES and first >= min(last - first, after)
     before = (int(starts[0]), begin) if has_before else (end, int(starts[-1]) + 1)
-    return Change(begin, end, *before, lasts, name.split(" above ")[0].removesuffix(f" {_CALLS}"))
+    places = (int(starts[-1]) + 1 - int(starts[0])) / max(end - begin, 1)
+    return Change(begin, end, *before, lasts, name.split(" above ")[0].removesuffix(f" {_CALLS}"), places)

@@ -39,7 +39,8 @@ class Layout:
     `edges`: numbers of the end cohorts of the tail and the reference. `levels`: pairs of cohort numbers by
     name. `rest`: number of the cohort that attributes of the tail are compared with. `like`: the baseline as it would
     be with the units of the selection, and the number of its first cohort; of the four the first two are its tail (see
-    `LikeUnits.tail`), then come their ends. `pooled`: number of the tail of the whole baseline.
+    `LikeUnits.tail`), then come their ends. `pooled`: number of the tail of the whole baseline. `places`: among
+    how many such selections this one was chosen for what it shows; chance is asked as often.
     """
 
     cohorts: list[Cohort]
@@ -49,9 +50,10 @@ class Layout:
     like: LikeUnits | None = None
     like_number: int = 0
     pooled: int = REFERENCE
+    places: float = 1.0
 
     @classmethod
-    def of(cls, sides: list[MeasuredUnits], baseline: str, *, quantile: float) -> Layout:
+    def of(cls, sides: list[MeasuredUnits], baseline: str, *, quantile: float, places: float = 1.0) -> Layout:
         """The cohorts of the tail at a quantile against the middle of the same units, or another selection."""
         selection, other = sides
         tail_cohort = band_cohort(selection, lower=quantile)
@@ -79,6 +81,7 @@ class Layout:
             like,
             first,
             first + len(weighted) if pooled else REFERENCE,
+            places,
         )
 
 

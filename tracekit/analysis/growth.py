@@ -89,15 +89,16 @@ def growth_frame(comparison: Comparison) -> pl.DataFrame:
 
     `factor`: how many times as long a call takes; `factor_low`: the least that chance leaves of it, with 95 %
     confidence. `excess_ns`: what that growth adds to the mean unit of the selection; `sure_ns`: what the least of it
-    adds, 0 where chance may be all. `adjusted_p`: chance of such a growth, corrected for the number of stages
-    (Bonferroni). Reads `tail_calls` (`create_call_rows`).
+    adds, 0 where chance may be all. `adjusted_p`: chance of such a growth, corrected for the number of stages and of
+    the places that were searched (Bonferroni). Reads `tail_calls` (`create_call_rows`).
     """
     cells = comparison.rows("tail/call_sums").with_columns(
         log_sum=pl.col("log_sum") / 1e6, log_square_sum=pl.col("log_square_sum") / 1e12
     )
     stages = cells.partition_by("stage", maintain_order=True)
     found = [row for row in map(_row, stages) if row is not None]
-    rows = [row | _judged(row, test_count=len(found)) for row in found]
+    test_count = len(found) * max(comparison.layout.places, 1.0)
+    rows = [row | _judged(row, test_count=test_count) for row in found]
     frame = pl.DataFrame([{name: row[name] for name in GROWTH_SCHEMA} for row in rows], schema=GROWTH_SCHEMA)
     return frame.sort("sure_ns", "excess_ns", "stage", descending=[True, True, False])
 
@@ -128,7 +129,7 @@ def _row(cells: pl.DataFrame) -> dict[str, Any] | None:
     }
 
 
-def _judged(row: dict[str, Any], *, test_count: int) -> dict[str, Any]:
+def _judged(row: dict[str, Any], *, test_count: float) -> dict[str, Any]:
     growth, error, freedom = row["log_growth"], row["error"], row["freedom"]
     least = growth - error * student_quantile(CONFIDENCE, freedom)
     chance = student_two_sided(growth / error, freedom) if error else float(growth == 0)

@@ -42,23 +42,27 @@ class Judgement:
         return self.like_uncertainty or self.uncertainty
 
 
-def judge(sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, int]]) -> Judgement:
+def judge(
+    sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, int]], *, places: float = 1.0
+) -> Judgement:
     """Judge the excess of cohort TAIL over cohort REFERENCE.
 
-    `edges` gives the numbers of the edge cohorts of each of the two that is a band.
+    `edges` gives the numbers of the edge cohorts of each of the two that is a band. `places`: among how many such
+    selections this one was chosen because of its excess: chance had as many tries (Bonferroni).
     """
     tail, reference = cohorts[TAIL], cohorts[REFERENCE]
     if min(tail.count, reference.count) < MINIMUM_UNITS:
         return Judgement("none", [], [], None, "too_few_units")
     contributions = {number: influence_sums(band_sums(sums, cohorts, number, edges[number])) for number in edges}
     if reference.band is None:
-        return _by_windows(sums, tail, reference)
+        return _by_windows(sums, tail, reference, places)
     if tail.units is reference.units:
         return _by_blocks([(tail.units, contributions[TAIL] - contributions[REFERENCE])], blocks.MINIMUM_BLOCKS)
     sides = [(tail.units, contributions[TAIL]), (reference.units, contributions[REFERENCE])]
     # A tail that is one short event has no spread inside, and says nothing of how often there is such an event.
     is_spread = all(_quarter_count(cohort) >= blocks.FEWEST_BLOCKS for cohort in (tail, reference))
-    return _by_blocks(sides, 1 if is_spread else blocks.MINIMUM_BLOCKS, is_all=_is_all(tail), has_before=True)
+    fewest = 1 if is_spread else blocks.MINIMUM_BLOCKS
+    return _by_blocks(sides, fewest, is_all=_is_all(tail), has_before=True, places=places)
 
 
 def _is_all(tail: Cohort) -> bool:
@@ -70,14 +74,19 @@ def _quarter_count(cohort: Cohort) -> int:
     return len(np.unique(cohort.bins * blocks.FEWEST_BLOCKS // blocks.SLICE_COUNT))
 
 
-def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort) -> Judgement:
+def _by_windows(sums: StageSums, tail: Cohort, reference: Cohort, places: float) -> Judgement:
     counts = np.bincount(reference.bins)
     means = with_total(sums.by_bin[REFERENCE] / counts[:, None])
-    return Judgement("windows", [len(counts)], [tail.units.duration_ns], from_windows(means))
+    return Judgement("windows", [len(counts)], [tail.units.duration_ns], from_windows(means, places=places))
 
 
 def _by_blocks(
-    sides: list[tuple[MeasuredUnits, np.ndarray]], fewest: int = 1, *, is_all: bool = False, has_before: bool = False
+    sides: list[tuple[MeasuredUnits, np.ndarray]],
+    fewest: int = 1,
+    *,
+    is_all: bool = False,
+    has_before: bool = False,
+    places: float = 1.0,
 ) -> Judgement:
     """Judge by blocks of each side; with fewer independent ones than `fewest` not at all.
 
@@ -93,7 +102,7 @@ def _by_blocks(
     if min(occupied) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
     before = _before(sides, sliced, is_all=is_all) if has_before else None
-    return Judgement("blocks", counts, lengths, from_slices(sliced, before))
+    return Judgement("blocks", counts, lengths, from_slices(sliced, before, places=places))
 
 
 def _before(
@@ -155,5 +164,7 @@ def judge_like(judgement: Judgement, layout: Layout, sums: StageSums, quantile: 
         return judgement
     baseline, own = like_influence(like, quantile, sums, layout.like_number)
     selection = influence_sums(band_sums(sums, layout.cohorts, TAIL, layout.edges[TAIL])) - own
-    judged = _by_blocks([(tail.units, selection), (like.baseline, baseline)], is_all=quantile == 0)
+    judged = _by_blocks(
+        [(tail.units, selection), (like.baseline, baseline)], is_all=quantile == 0, places=layout.places
+    )
     return replace(judgement, like_uncertainty=judged.uncertainty)

@@ -4,6 +4,9 @@ Where requests share machines, they wait for each other: more of them, or longer
 without any fault. So the work that arrives is compared too. Of N independent arrivals that bring x each, the
 amount sum(x) has the variance sum(x^2) (compound Poisson); the ratio of two rates is higher than chance
 when its logarithm exceeds three standard errors, sqrt(sum(x^2) / sum(x)^2 of both sides).
+
+Arrivals that come in bursts swing by more than that. Where the baseline has many times as long as the selection, and in
+some of them as much arrived, such load is usual: what it does to the stages is in the baseline too.
 """
 
 from __future__ import annotations
@@ -22,6 +25,12 @@ HIGHER_FACTOR = 1.25
 MORE_WORK_FACTOR = 1.1
 """Where requests of other classes arrive, so many times the work is more: queues grow faster than what fills them."""
 
+USUAL_SHARE = 0.2
+"""Load is usual that so many of the times of the baseline, as long as the selection, have too (`MORE_WORK_FACTOR`)."""
+
+FEWEST_TIMES = 10
+"""Fewer times than this do not show what is usual."""
+
 _STANDARD_ERRORS = 3.0
 
 LOAD_SCHEMA = {
@@ -36,8 +45,8 @@ LOAD_SCHEMA = {
 def load_frame(comparison: Comparison) -> pl.DataFrame:
     """Work that arrived each second on both sides (LOAD_SCHEMA): requests, their input and output tokens, and `work`.
 
-    `is_higher`: more arrived for the selection than chance and `HIGHER_FACTOR` allow. Empty for steps, and
-    without a baseline selection; no row for work that one side has none of.
+    `is_higher`: more arrived for the selection than chance and `HIGHER_FACTOR` allow, and than is usual (`USUAL_SHARE`)
+    in the baseline. Empty for steps, and without a baseline selection; no row for work that one side has none of.
     """
     if not comparison.layout.levels or comparison.selection.metric.unit_kind != UnitKind.REQUEST:
         return pl.DataFrame(schema=LOAD_SCHEMA)
@@ -53,8 +62,22 @@ def load_frame(comparison: Comparison) -> pl.DataFrame:
         factor=pl.col("selection_per_s") / pl.col("baseline_per_s"),
         is_higher=_is_higher(),
     )
+    if arrivals["is_higher"].any():
+        arrivals = _without_usual(arrivals, comparison.rows("tail/load_course"), both)
     like = comparison.layout.like
     return arrivals if like is None else pl.concat([arrivals, _work(like, arrivals.filter(work="requests"))])
+
+
+def _without_usual(arrivals: pl.DataFrame, course: pl.DataFrame, both: pl.DataFrame) -> pl.DataFrame:
+    """The rows with `is_higher` only where fewer times of the baseline had as much than is usual."""
+    amounts = course.join(both.select("work", asked="amount"), on="work")
+    times = amounts.group_by("work").agg(
+        as_much=(MORE_WORK_FACTOR * pl.col("amount") >= pl.col("asked")).sum(),
+        block_count=pl.col("block_count").first(),
+    )
+    is_usual = (pl.col("block_count") >= FEWEST_TIMES) & (pl.col("as_much") >= USUAL_SHARE * pl.col("block_count"))
+    usual = times.filter(is_usual)["work"].to_list()
+    return arrivals.with_columns(pl.col("is_higher") & ~pl.col("work").is_in(usual))
 
 
 def _work(like: LikeUnits, requests: pl.DataFrame) -> pl.DataFrame:

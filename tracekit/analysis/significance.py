@@ -127,15 +127,15 @@ class SlicedSide:
         return blocks.merged(self.contributions[:, columns], count)[present]
 
 
-def from_slices(sides: list[SlicedSide], before: BeforeSide | None = None) -> Uncertainty:
+def from_slices(sides: list[SlicedSide], before: BeforeSide | None = None, *, places: float = 1.0) -> Uncertainty:
     """Uncertainty of sums of independent estimates, each judged by blocks as long as its own memory needs.
 
     A queue that swings slowly says nothing of a stage that does not. Degrees of freedom are Satterthwaite's (1946):
     a long baseline adds little to the variance, and takes little from what a short window shows.
-    `before`: which side is the one before, where that is enough to judge by.
+    `before`: which side is the one before, where that is enough to judge by. `places`: chance had so many tries.
     """
     moments = [side.moments() for side in sides]
-    chance = _family_chance(sides)
+    chance = _family_chance(sides) / max(places, 1.0)
     variance = sum(part for part, _, _ in moments)
     cubes = np.sum([part for _, part, _ in moments], axis=0)
     spread = sum(part**2 / freedom for part, _, freedom in moments)
@@ -200,7 +200,7 @@ class WindowChance:
         return self.before.intervals(estimates)
 
 
-def from_windows(window_means: np.ndarray) -> WindowChance:
+def from_windows(window_means: np.ndarray, *, places: float = 1.0) -> WindowChance:
     """Chance of one more window against K like it: float64[K, S] means, t with K - 1 degrees of freedom.
 
     The standard error is sd * sqrt(1 + 1/K): that of a new window minus the mean of K windows. Its skewness is that of
@@ -212,7 +212,7 @@ def from_windows(window_means: np.ndarray) -> WindowChance:
     error = np.sqrt((parts**2).sum(axis=0))
     freedom = np.full(parts.shape[1], count - 1)
     cubes = (deviations**3).sum(axis=0) * count / ((count - 1) * (count - 2))
-    chance = _least_chance(parts)
+    chance = _least_chance(parts) / max(places, 1.0)
     numbers = freedom.tolist()
     critical, reach = ([student_quantile(level, each) for each in numbers] for level in (1 - chance, CONFIDENCE))
     return WindowChance(Before(error, _skewness(cubes, error, freedom), np.array(critical), np.array(reach), error))

@@ -11,7 +11,7 @@ import polars as pl
 from tracekit.analysis import split
 from tracekit.analysis.answer import question
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
-from tracekit.analysis.change import Change, found_change
+from tracekit.analysis.change import Change, found_changes
 from tracekit.analysis.cohorts import Cohort
 from tracekit.analysis.comparison import AUTOMATIC_BASELINE, BODY_BASELINE, Comparison, Layout
 from tracekit.analysis.counters import counter_frame
@@ -116,7 +116,7 @@ def tail(
         leaves at least `MINIMUM_UNITS` units in the tail of the selection and of the baseline selection, and
         all units where none does, or where two selections differ in nothing at that quantile and do over all.
     where: SQL condition over the view `units` that selects them, for example `model = 'x'`.
-    baseline: `auto` finds when the store changed (`found_change`) and compares the requests of that time with those
+    baseline: `auto` finds when the store changed (`found_changes`) and compares the requests of that time with those
         before; where it did not change, and for steps, it is `body`. `body` compares the tail with the middle (p40 to
         p60) of the same units: where the tail is. A SQL condition selects other units, and the tail of the selection
         is compared with the tail of those at the same quantile: what changed. Then, and after a change, `levels` also
@@ -132,17 +132,29 @@ def tail(
     asked = TailQuestion(metric, quantile, where, baseline, outcome)
     if baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST:
         with Selection(database, metric, where=where, outcome=outcome) as selection:
-            change = found_change(selection)
-        if change is not None:
-            # What stood out in the course of time is told only where a comparison bears it out.
-            answer = _of_slowest_or_all(database, replace(asked, change=change))
-            if answer.verdict not in UNCONFIRMED:
-                return answer
+            changes = found_changes(selection)
+        if (answer := _of_change(database, asked, changes)) is not None:
+            return answer
     return _of_slowest_or_all(database, asked)
+
+
+def _of_change(database: Database, asked: TailQuestion, changes: list[Change]) -> TailAnswer | None:
+    """The answer of the clearest change that a comparison bears out; of one that could be load only without another."""
+    doubtful = None
+    for change in changes:
+        answer = _of_slowest_or_all(database, replace(asked, change=change))
+        if answer.verdict in AMBIGUOUS:
+            doubtful = doubtful or answer
+        elif answer.verdict not in UNCONFIRMED:
+            return answer
+    return doubtful
 
 
 UNCONFIRMED = ("no_excess", "too_few_blocks", "too_few_units", "no_units")
 """Verdicts that nothing follows from."""
+
+AMBIGUOUS = ("load_or_slowness", "size_or_slowness", "mix_not_slowness")
+"""Verdicts that accuse no stage for certain."""
 
 
 def _of_slowest_or_all(database: Database, asked: TailQuestion) -> TailAnswer:
@@ -161,7 +173,8 @@ def _answered(database: Database, asked: TailQuestion) -> TailAnswer:
     with Selection(database, asked.metric, **conditions, outcome=asked.outcome) as selection:
         quantile = asked.quantile if asked.used is None else asked.used
         used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
-        layout = Layout.of(selection.sides, asked.comparison, quantile=used)
+        places = 1.0 if asked.change is None else asked.change.places
+        layout = Layout.of(selection.sides, asked.comparison, quantile=used, places=places)
         with Comparison(selection, layout) as comparison:
             judgement = None if comparison.is_empty else _judged(comparison, used)
             return _answer(asked, comparison, judgement, quantile=used)
@@ -175,7 +188,8 @@ def _started(first_ns: int, end_ns: int, where: str | None) -> str:
 
 def _judged(comparison: Comparison, quantile: float) -> Judgement:
     layout, sums = comparison.layout, comparison.sums
-    return judge_like(judge(sums, layout.cohorts, layout.edges), layout, sums, quantile)
+    judgement = judge(sums, layout.cohorts, layout.edges, places=layout.places)
+    return judge_like(judgement, layout, sums, quantile)
 
 
 def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracekit.analysis.split import GROWN_FACTOR, LARGE_FACTOR
+from tracekit.analysis.split import GROWN_FACTOR, LARGE_FACTOR, TRIFLE_SHARE
 from tracekit.analysis.tail_answer import TailAnswer
 from tracekit.analysis.whose import CLEAR_FACTOR, DOUBTFUL, clear_whose
 from tracekit.schema import UNATTRIBUTED, ServingStage, TailVerdict
@@ -171,11 +171,13 @@ def slower_calls(answer: TailAnswer) -> pl.DataFrame:
 def grown_stages(answer: TailAnswer) -> pl.DataFrame:
     """Rows of `growth` of stages whose calls take longer beyond chance in all units, by enough to matter.
 
+    For the whole, or for themselves: surely half as much again (`LARGE_FACTOR`), and no trifle (`TRIFLE_SHARE`).
     Only where all units are what is asked about; stages that are told as slower otherwise are left out.
     """
     of_all = answer.quantile == 0 or answer.quantile_asked is not None
     told = [*told_stages(answer)["stage"], *slower_calls(answer)["stage"]]
-    is_part = pl.col("excess_ns") >= NEGLIGIBLE_SHARE * answer.baseline_mean_ns
+    least = pl.when(pl.col("factor_low") >= LARGE_FACTOR).then(TRIFLE_SHARE).otherwise(NEGLIGIBLE_SHARE)
+    is_part = pl.col("excess_ns") >= least * answer.baseline_mean_ns
     return answer.growth.filter(pl.lit(of_all) & pl.col("has_grown") & is_part & ~pl.col("stage").is_in(told))
 
 

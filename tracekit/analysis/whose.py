@@ -2,8 +2,9 @@
 
 For a value v of an attribute, d_v is the mean time in the stage of the units with v, in the selection less in the
 baseline, and d_o the same of all other units. What both sides share (a load that swings, a stage that is slower for
-all) is in d_v and d_o alike, so their difference is judged as that of independent units: Welch's t with the fewest
-degrees of freedom of its four groups. Both means are against the same kind of units, so that another mix of values
+all) is in d_v and d_o alike, so their difference is judged as that of independent units (Welch's t with the fewest
+degrees of freedom of its four groups), and of one more block of time: what a value swings by itself (`whose_swing`)
+adds to the spread. Both means are against the same kind of units, so that another mix of values
 between the sides is no finding.
 """
 
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tracekit.analysis.comparison import Comparison
 from tracekit.analysis.measured import BASELINE, SELECTION
 from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, student_two_sided
+from tracekit.analysis.whose_swing import FEWEST_BLOCKS, KEYS, MOST_BLOCKS, swing_frame
 from tracekit.schema import UnitKind
 
 UNIT_LIMIT = 20_000
@@ -39,6 +42,11 @@ GROWN_FACTOR = 1.1
 """A stage that takes less than so many times what it took is not told as somebody's, however certain it is."""
 
 _MAJORITY = 0.5
+
+_NEARLY_ALL = 0.9
+
+_APART_FACTOR = 4.0
+"""Values of most units have nearly all of an excess that others have, too, unless theirs is so many times as large."""
 
 _SUMS = ("unit_count", "sum_ns", "log_sum", "log_square_sum")
 
@@ -73,32 +81,68 @@ def whose_frame(comparison: Comparison, grown: pl.DataFrame, attributes: list[st
     order = [pl.col("significant").fill_null(value=False), pl.col("excess_ns"), pl.col("stage")]
     stages = grown.sort(order, descending=[True, True, False])["stage"].head(STAGE_LIMIT).to_list()
     limits = {"unit_limit": UNIT_LIMIT, "is_per_token": metric.is_per_token}
+    limits |= {"fewest_blocks": FEWEST_BLOCKS, "most_blocks": MOST_BLOCKS}
     comparison.create_table("tail_whose", "tail/whose_units", windows=windows, stages=stages, **limits)
     groups = [comparison.rows("tail/whose_columns"), comparison.rows("tail/whose_hosts")]
     groups += [comparison.rows("tail/whose_attribute", attribute=key) for key in attributes]
     comparison.selection.drop("tail_whose")
-    return _ranked([row for group in groups for row in _rows(group, groups[0])])
+    return _ranked([row for group in groups for row in _rows(group, groups[0])], max(comparison.layout.places, 1.0))
 
 
 def clear_whose(whose: pl.DataFrame) -> pl.DataFrame:
     """Rows that a sentence may name: beyond doubt, and with far more of the excess than of the requests."""
     is_most = pl.col("carried_share") >= pl.max_horizontal(pl.lit(_MAJORITY), CLEAR_FACTOR * pl.col("unit_share"))
+    is_apart = pl.col("excess_ns") >= _APART_FACTOR * pl.col("other_excess_ns")
+    is_most |= (pl.col("carried_share") >= _NEARLY_ALL) & is_apart
     has_grown = pl.col("selection_mean_ns") >= GROWN_FACTOR * pl.col("baseline_mean_ns")
     return whose.filter(is_most & has_grown & (pl.col("adjusted_p") < DOUBTFUL))
 
 
 def _rows(group: pl.DataFrame, columns: pl.DataFrame) -> list[dict[str, Any]]:
     """The values of one source that can be judged against all units (dimension `all` of `columns`)."""
-    whole = {(row["stage"], row["side"]): row for row in columns.filter(dimension="all").iter_rows(named=True)}
+    units, own = columns.filter(dimension="all"), group.filter(pl.col("dimension") != "all")
+    swings = {
+        (dimension, value, stage): _Swing(swing, block_count)
+        for dimension, value, stage, swing, block_count in swing_frame(
+            own.filter(side=BASELINE), units.filter(side=BASELINE)
+        ).iter_rows()
+    }
+    whole = {(row["stage"], row["side"]): row for row in _over_blocks(units).iter_rows(named=True)}
     paired: dict[tuple[str, str, str], dict[int, dict[str, Any]]] = {}
-    for row in group.filter(pl.col("dimension") != "all").iter_rows(named=True):
+    for row in _over_blocks(own).iter_rows(named=True):
         paired.setdefault((row["dimension"], row["value"], row["stage"]), {})[row["side"]] = row
     judged = [
-        _judged(key, _described(sides), _described({side: whole[key[2], side] for side in sides}))
+        _judged(
+            key,
+            _described(sides),
+            _described({side: whole[key[2], side] for side in sides}),
+            swings.get(key, _Swing()),
+        )
         for key, sides in paired.items()
         if len(sides) == 2
     ]
     return [row for row in judged if row is not None]
+
+
+def _over_blocks(rows: pl.DataFrame) -> pl.DataFrame:
+    sums = rows.group_by(*KEYS, "side", maintain_order=True).agg(pl.col(*_SUMS).sum())
+    return sums.sort(*KEYS, "side")
+
+
+@dataclass(frozen=True)
+class _Swing:
+    """Variance of a value's difference from the others between blocks of time, and by how many blocks it is known."""
+
+    variance: float = 0.0
+    block_count: int = 0
+
+    def with_units(self, variance: float, freedom: int) -> tuple[float, int]:
+        """Variance of the difference in one more block, and its degrees of freedom (Satterthwaite 1946)."""
+        if not self.variance:
+            return variance, freedom
+        swing = self.variance * (1 + 1 / self.block_count)
+        spread = variance**2 / freedom + swing**2 / (self.block_count - 1)
+        return variance + swing, max(1, int((variance + swing) ** 2 / spread + 1e-9))
 
 
 def _described(sides: dict[int, dict[str, Any]]) -> dict[int, _Group]:
@@ -133,7 +177,9 @@ class _Group:
         return _Group(*(getattr(self, name) - getattr(part, name) for name in self.__dataclass_fields__))
 
 
-def _judged(key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, _Group]) -> dict[str, Any] | None:
+def _judged(
+    key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, _Group], swing: _Swing
+) -> dict[str, Any] | None:
     others = {side: whole[side].without(own[side]) for side in own}
     groups = [*own.values(), *others.values()]
     fewest = min(group.count for group in groups)
@@ -144,8 +190,8 @@ def _judged(key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, 
     chance = 1.0
     if excess > max(other_excess, 0) and carried + left > 0:
         ours, theirs = (part[SELECTION].mean_log - part[BASELINE].mean_log for part in (own, others))
-        spread = sum(group.error_log2 for group in groups)
-        chance = student_two_sided(max(ours - theirs, 0.0) / sqrt(spread), fewest - 1) if spread else 0.0
+        spread, freedom = swing.with_units(sum(group.error_log2 for group in groups), fewest - 1)
+        chance = student_two_sided(max(ours - theirs, 0.0) / sqrt(spread), freedom) if spread else 0.0
     dimension, value, stage = key
     return {
         "stage": stage,
@@ -162,10 +208,14 @@ def _judged(key: tuple[str, str, str], own: dict[int, _Group], whole: dict[int, 
     }
 
 
-def _ranked(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """The values that differ beyond chance; those first that have most of the excess in fewest units."""
+def _ranked(rows: list[dict[str, Any]], places: float) -> pl.DataFrame:
+    """The values that differ beyond chance; those first that have most of the excess in fewest units.
+
+    `places`: among how many selections this one was chosen.
+    """
     found = pl.DataFrame(rows, schema=WHOSE_SCHEMA).with_row_index("tried")
-    adjusted = pl.Series("adjusted_p", adjusted_p_values(found["adjusted_p"].to_numpy()), dtype=pl.Float64)
+    chances = np.minimum(adjusted_p_values(found["adjusted_p"].to_numpy()) * places, 1.0)
+    adjusted = pl.Series("adjusted_p", chances, dtype=pl.Float64)
     order = [pl.col("carried_share") - pl.col("unit_share"), pl.col("tried")]
     kept = found.with_columns(adjusted).filter(pl.col("adjusted_p") < 1 - CONFIDENCE)
     return kept.sort(order, descending=[True, False]).drop("tried")

@@ -184,8 +184,11 @@ def _statement(answer: TailAnswer) -> str:
 
 
 def whose_text(answer: TailAnswer) -> str:
-    """Whose the slow steps are, where nearly all are one rank's or one host's and few others: `all of rank 2`."""
-    if answer.unit != UnitKind.STEP or answer.excess_ns <= 0 or answer.verdict in _UNEXPLAINED:
+    """Whose the slow steps are, where nearly all are one rank's or one host's and few others: `all of rank 2`.
+
+    Nobody's where they are too few to tell: a sentence of its own says what these share, with that reservation.
+    """
+    if answer.unit != UnitKind.STEP or answer.excess_ns <= 0 or answer.verdict in (*_UNEXPLAINED, answer.shortage):
         return ""
     conditions = f"{answer.where or ''} {answer.baseline}"
     for dimension, words in (("rank", "rank"), ("host_name", "host")):

@@ -188,3 +188,28 @@ def test_as_many_requests_of_a_larger_model_are_more_work(store: Write) -> None:
     assert not answer.load.filter(pl.col("work") != "work")["is_higher"].any()
     assert answer.verdict == "load_or_slowness"
     assert "times as much work" in answer.summary
+
+
+def _bursts(*, start_ns: int, minutes: int, busy: Callable[[int], bool], wait_ms: int) -> list[Request]:
+    """Requests that come every second, and three times as many in a busy minute."""
+    found = []
+    for minute in range(minutes):
+        pace = {"every_ms": 333, "count": 180} if busy(minute) else {"every_ms": 1000, "count": 60}
+        found += _requests(**pace, start_ns=start_ns + minute * 60 * S, decode_ms=wait_ms)
+    return found
+
+
+def test_a_burst_like_those_before_is_no_more_load(store: Write) -> None:
+    """Every third minute is busy and nobody waits longer then; the last one is busy and the engine is slow."""
+    before = _bursts(start_ns=0, minutes=15, busy=lambda minute: minute % 3 == 0, wait_ms=100)
+    after = _bursts(start_ns=CHANGE_NS, minutes=1, busy=lambda _: True, wait_ms=160)
+    answer = _after_before(store(before + after))
+    assert answer.load["factor"].min() > HIGHER_FACTOR
+    assert (answer.load["is_higher"].any(), answer.verdict) == (False, "excess_explained")
+
+
+def test_a_burst_that_never_was_is_more_load(store: Write) -> None:
+    """The same busy minute after fifteen quiet ones."""
+    before = _bursts(start_ns=0, minutes=15, busy=lambda _: False, wait_ms=100)
+    after = _bursts(start_ns=CHANGE_NS, minutes=1, busy=lambda _: True, wait_ms=160)
+    assert _after_before(store(before + after)).verdict == "load_or_slowness"

@@ -80,3 +80,31 @@ def test_a_slow_tenant_that_was_slow_before_is_no_finding(store: Write) -> None:
     """Whoever takes longer on both sides is compared with itself."""
     answer = asked(store, requests({"acme": 90}, start_ns=0), requests({"acme": 90}, start_ns=CHANGE_NS))
     assert answer.whose.is_empty()
+
+
+def swinging(tenants: tuple[str, ...], *, start_ns: int, count: int, busy: dict[int, str]) -> list[Request]:
+    """Requests whose wait is long for a minute together where their tenant is busy: minute by minute, by `busy`."""
+    draw = random.Random(start_ns)
+    found = []
+    for number in range(count):
+        tenant = draw.choice(tenants)
+        wait_ms = 300 if busy.get(number // 60) == tenant else 5
+        stages = [("ttft", "eng.queue", wait_ms * MS + draw.randrange(5 * MS)), ("ttft", "eng.prefill", 40 * MS)]
+        found.append(Request(stages, start_ns=start_ns + number * S, attributes={"tenant": tenant}))
+    return found
+
+
+def test_a_queue_that_swings_by_itself_is_nobodys_fault(store: Write) -> None:
+    """One minute in four some tenant waits, as it did before: a minute that is one tenant's is no finding."""
+    before = swinging(TENANTS, start_ns=0, count=900, busy={1: "acme", 4: "birch", 9: "cobalt", 13: "acme"})
+    after = swinging(TENANTS, start_ns=CHANGE_NS, count=60, busy={0: "acme"})
+    answer = asked(store, before, after)
+    assert clear_whose(answer.whose).is_empty()
+    assert "acme" not in answer.summary.split(". ")[0]
+
+
+def test_a_queue_that_never_swung_is_somebodys(store: Write) -> None:
+    """The same minute after fifteen in which nobody waited."""
+    before = swinging(TENANTS, start_ns=0, count=900, busy={})
+    after = swinging(TENANTS, start_ns=CHANGE_NS, count=60, busy={0: "acme"})
+    assert "with tenant 'acme'" in asked(store, before, after).summary.split(". ")[0]
