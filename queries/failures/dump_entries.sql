@@ -4,6 +4,7 @@
 --   $job: only this job, NULL for all.
 -- Columns:
 --   job: the job, '' where unknown.
+--   dump: which dump of the job, '' where unknown.
 --   rank: the rank that enqueued it.
 --   group: process group.
 --   sequence: number of the collective in it, alike on all members.
@@ -20,6 +21,7 @@
 --   frames: JSON text as recorded.
 SELECT DISTINCT
     coalesce(resources.job_id, '') AS job,
+    coalesce(logs.attributes['flight_recorder.dump']::VARCHAR, '') AS dump,
     coalesce(resources.rank, 0)::BIGINT AS rank,
     logs.attributes['tracekit.collective.group']::VARCHAR AS "group",
     logs.attributes['tracekit.collective.seq']::BIGINT AS sequence,
@@ -46,4 +48,4 @@ SELECT DISTINCT
 FROM base.logs
 INNER JOIN base.resources USING (resource_id)
 WHERE logs.event_name = 'flight_recorder.entry' AND ($job IS NULL OR resources.job_id = $job)
-ORDER BY job, rank, record_id
+ORDER BY job, dump, rank, record_id

@@ -4,6 +4,7 @@
 --   $job: only this job, NULL for all.
 -- Columns:
 --   job: the job, '' where unknown.
+--   dump: which dump of the job, '' where unknown.
 --   rank: the rank.
 --   group: name of the group.
 --   description: what it is for.
@@ -11,6 +12,7 @@
 --   last_enqueued, last_started, last_completed: numbers of its last collectives, NULL where the dump does not say.
 SELECT DISTINCT
     coalesce(resources.job_id, '') AS job,
+    coalesce(logs.attributes['flight_recorder.dump']::VARCHAR, '') AS dump,
     coalesce(resources.rank, 0)::BIGINT AS rank,
     logs.attributes['tracekit.collective.group']::VARCHAR AS "group",
     logs.attributes['flight_recorder.description']::VARCHAR AS description,

@@ -18,6 +18,9 @@
 --   repeated_span_count: units with spans that were recorded more than once.
 --   ambiguous_join_count: units with parts of one kind from several traces beside each other.
 --   shared_request_id_count: units that name a request by an id that others have too.
+--   several_step_count: parts of ranks in steps that are there more than once under one number; the first is looked at.
+--   odd_size_count: parts of ranks in steps with collectives whose sizes cannot be or disagree.
+--   unmatched_collective_count: parts of ranks in steps with collectives that lack partners.
 --   unknown_outcome_count: units whose outcome is unknown.
 --   vantage_count: number of different vantage points that the units were seen from.
 --   step_count: training steps that the units are parts of, as far as the size of their world is known.
@@ -79,6 +82,9 @@ unit_sums AS (
         count(*) FILTER (WHERE flags LIKE '%repeated_spans%') AS repeated_span_count,
         count(*) FILTER (WHERE flags LIKE '%ambiguous_join%') AS ambiguous_join_count,
         count(*) FILTER (WHERE flags LIKE '%shared_request_id%') AS shared_request_id_count,
+        count(*) FILTER (WHERE flags LIKE '%several_step_spans%') AS several_step_count,
+        count(*) FILTER (WHERE flags LIKE '%odd_collective_sizes%') AS odd_size_count,
+        count(*) FILTER (WHERE flags LIKE '%ranks_missing%') AS unmatched_collective_count,
         count(*) FILTER (WHERE outcome = 'unknown') AS unknown_outcome_count,
         count(DISTINCT vantage) AS vantage_count
     FROM entering
@@ -99,6 +105,9 @@ SELECT
     unit_sums.repeated_span_count,
     unit_sums.ambiguous_join_count,
     unit_sums.shared_request_id_count,
+    unit_sums.several_step_count,
+    unit_sums.odd_size_count,
+    unit_sums.unmatched_collective_count,
     unit_sums.unknown_outcome_count,
     unit_sums.vantage_count,
     step_sums.step_count,

@@ -9,7 +9,8 @@
 --   step_count: steps that are looked at, each of its attempt counted.
 --   warm_up_count: first steps of attempts, which are not looked at.
 --   failed_count: steps that did not end well on every rank, which are not looked at.
---   median_step_ns: median duration of a step, from its first rank's start to its last rank's end, in nanoseconds.
+--   median_step_ns: median duration of a step, from its first rank's start to its last rank's end on one
+--     clock, in nanoseconds.
 --   mean_step_ns: mean duration of a step, in nanoseconds.
 --   wall_ns: durations of all ranks in these steps and of what led into them beyond what all ranks did alike, summed,
 --     in nanoseconds.
@@ -23,11 +24,12 @@ steps AS (
         training_steps.is_warm_up,
         training_steps.is_ok,
         count(DISTINCT training_steps.rank) AS rank_count,
-        max(training_steps.end_ns) - min(training_steps.start_ns) AS step_ns,
+        max(training_steps.end_ns + units.shift_ns) - min(training_steps.start_ns + units.shift_ns) AS step_ns,
         sum(step_times.step_ns + step_times.lead_in_ns) AS wall_ns,
         sum(step_times.waited_ns) AS waited_ns
     FROM training_steps
     INNER JOIN step_times USING (unit_id)
+    INNER JOIN base.units USING (unit_id)
     WHERE $job IS NULL OR training_steps.job_id = $job
     GROUP BY ALL
 )

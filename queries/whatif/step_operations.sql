@@ -2,7 +2,8 @@
 --
 -- An operation is a span of a rank that lies in one of its steps and has no span below it there: the time of a span
 -- that others fill is theirs. Spans that hold nobody up (tracekit.async) are left out. The first step of an attempt
--- warms up and steps that did not end well on every rank are cut short; neither is replayed.
+-- warms up, steps that did not end well on every rank are cut short, and of steps that ranks have several times it is
+-- not known which spans belong together; none of them is replayed.
 --
 -- Parameters:
 --   $job: only this job, NULL for all.
@@ -20,7 +21,7 @@
 --   collective_sequence: which collective of the group, NULL where it does not say.
 --   bytes: payload of the collective.
 --   sequence, chunk, model_chunk: of an imported operation, its number among those of its name, and its model chunk.
---   start_ns, end_ns: nanoseconds since the epoch.
+--   start_ns, end_ns: nanoseconds since the epoch, on the clock that all ranks of the step were put on.
 --   span_id: the span.
 WITH
 units AS (
@@ -31,12 +32,14 @@ units AS (
         coalesce(rank, 0) AS rank,
         root_span_id,
         start_ns,
-        end_ns
+        end_ns,
+        coalesce(shift_ns, 0) AS shift_ns
     FROM base.units
     WHERE kind = 'step' AND ($job IS NULL OR job_id = $job)
     QUALIFY
         step > min(step) OVER (PARTITION BY job_id, attempt)
         AND bool_and(outcome = 'ok') OVER (PARTITION BY job_id, attempt, step)
+        AND NOT bool_or(coalesce(flags LIKE '%several_step_spans%', FALSE)) OVER (PARTITION BY job_id, attempt, step)
 ),
 numbered AS (
     SELECT
@@ -91,7 +94,8 @@ in_steps AS (
         numbered.step_no,
         numbered.step,
         dense_rank() OVER (ORDER BY numbered.job, numbered.attempt, numbered.place) AS stretch,
-        numbered.end_ns AS step_end_ns
+        numbered.end_ns AS step_end_ns,
+        numbered.shift_ns
     FROM candidates
     ASOF INNER JOIN numbered
         ON candidates.job = numbered.job
@@ -118,8 +122,8 @@ SELECT
     in_steps.sequence,
     in_steps.chunk,
     in_steps.model_chunk,
-    in_steps.start_ns,
-    in_steps.end_ns,
+    in_steps.start_ns + in_steps.shift_ns AS start_ns,
+    in_steps.end_ns + in_steps.shift_ns AS end_ns,
     format('{:016x}', in_steps.span_id) AS span_id
 FROM in_steps
 ANTI JOIN in_steps AS children

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import tracekit
 from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.importers.flight_recorder import Dump, read_dump, recognises
 
@@ -59,3 +61,19 @@ def test_a_lost_dump_never_accuses_a_victim(shared_data: Path, lost: int) -> Non
         hang = explained([each for each in dumps_of(run) if each.rank != lost])
         assert set(hang.culprits["rank"]) == injected(run) - {lost}, run.name
         assert hang.alternatives.rows() == [([lost], "no_dump")]
+
+
+def test_two_hangs_under_one_name_are_two_incidents(shared_data: Path, tmp_path: Path) -> None:
+    """The dumps of both runs in one folder, as two jobs of one name or two attempts of a job leave them."""
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    for run in runs(shared_data):
+        for path in run.glob("_dump_*"):
+            shutil.copy(path, folder / f"{run.name}{path.name}")
+    with tracekit.open(tmp_path / "hangs.duckdb") as store:
+        store.ingest(folder)
+        answer = store.failures()
+    found = answer.training.incidents
+    assert found["id"].to_list() == ["dumps/0", "dumps/1"]
+    assert sorted(map(sorted, found["ranks"].to_list())) == sorted(sorted(injected(run)) for run in runs(shared_data))
+    assert "took" not in answer.summary

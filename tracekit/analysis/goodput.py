@@ -28,7 +28,8 @@ class GoodputAnswer(BaseAnswer):
     """Goodput of what a store holds.
 
     serving: requests against an SLO, None where none was given. training: the ledgers of jobs. job, known_jobs: the job
-    that was asked for, and all there are where it is none of them. units: None, jobs have units of their own.
+    that was asked for, and all there are where it is none of them. silent_jobs: where there is no
+    ledger, jobs of which no span says where they are in their life. units: None, jobs have units of their own.
     """
 
     schema: ClassVar = {"leaves": LEAVES_SCHEMA}
@@ -39,6 +40,7 @@ class GoodputAnswer(BaseAnswer):
     evidence: Evidence
     job: str | None = None
     known_jobs: tuple[str, ...] = ()
+    silent_jobs: tuple[str, ...] = ()
     units: None = None
 
     @property
@@ -85,4 +87,5 @@ def goodput(
     verdict: GoodputVerdict = "ledger" if has_jobs else "no_jobs"
     serving = None if slo is None else request_goodput(database, slo, where=where, mode=mode, objective=objective)
     evidence = job_evidence(database) if serving is None else request_evidence(database)
-    return GoodputAnswer(serving, training, verdict, evidence, job=job, known_jobs=known)
+    silent = () if has_jobs else tuple(database.query("jobs/silent")["job_id"].to_list())
+    return GoodputAnswer(serving, training, verdict, evidence, job=job, known_jobs=known, silent_jobs=silent)

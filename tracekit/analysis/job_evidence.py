@@ -8,9 +8,11 @@ from tracekit.store import Database
 
 
 def job_evidence(database: Database) -> Evidence:
-    """What was noticed about the jobs of the store; the ledger takes it into account, so it is no reason to doubt."""
+    """What was noticed about the jobs of the store; most of it the ledger takes into account."""
     noticed = database.query("quality/job_checks")
     findings = tuple(
         Finding(name, severity(name, count, total), count, total) for name, count, total in noticed.iter_rows()
     )
-    return Evidence("good", findings, {"job_count": int(noticed["total_count"].max() or 0)})  # type: ignore[arg-type]
+    is_doubtful = any(finding.severity in ("warning", "error") for finding in findings)
+    counts = {"job_count": int(noticed["total_count"].max() or 0)}  # type: ignore[arg-type]
+    return Evidence("usable" if is_doubtful else "good", findings, counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import polars as pl
@@ -48,7 +48,7 @@ def whatif(database: Database, change: str, *, job: str | None = None) -> WhatIf
     jobs = database.query("stragglers/jobs", job=job).sort("step_count", "job_id", descending=[True, False])
     chosen: str | None = jobs["job_id"].to_list()[0] if len(jobs) else job
     with Selection(database, "step", where=_condition(chosen)) as selection:
-        judged = evidence(selection)
+        judged = _on_one_clock(evidence(selection))
     operations = database.query("whatif/step_operations", job=chosen or None)
     if operations.is_empty():
         return _nothing(parsed, judged, job)
@@ -62,6 +62,15 @@ def whatif(database: Database, change: str, *, job: str | None = None) -> WhatIf
         job=chosen,
         other_jobs=jobs["job_id"].to_list()[1:],
     )
+
+
+def _on_one_clock(judged: Evidence) -> Evidence:
+    """Refuse where clocks of hosts are further apart than a step is long: who came last is not known."""
+    apart = [each for each in judged.findings if each.check == "host_clocks" and each.severity == "error"]
+    if not apart:
+        return judged
+    others = (each for each in judged.findings if each not in apart)
+    return replace(judged, verdict="refused", findings=(*apart, *others))
 
 
 def _condition(job: str | None) -> str | None:

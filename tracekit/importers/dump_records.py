@@ -55,6 +55,8 @@ class FlightRecorderDump:
 def _batch(dump: Dump, *, job: str) -> Batch:
     whose = {"service.name": "trainer", "tracekit.job.id": job, "tracekit.rank": dump.rank}
     rows = [_dump_record(dump), *_group_records(dump), *_entry_records(dump)]
+    for row in rows:
+        row["attributes"]["flight_recorder.dump"] = dump.digest
     return Batch.of(
         resources=resources([whose]),
         scopes=scope(SCOPE),

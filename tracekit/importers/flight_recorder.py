@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any
 
@@ -75,9 +76,13 @@ or completed. Sizes, types and frames are JSON text as recorded; elements are th
 
 @dataclass(frozen=True, eq=False)
 class Dump:
-    """What one rank recorded. `problems` names what was set aside, `rank_source` what told the rank."""
+    """What one rank recorded. `problems` names what was set aside, `rank_source` what told the rank.
+
+    digest: stands for the content of the file; a rank that hung twice left two dumps.
+    """
 
     rank: int
+    digest: str
     rank_source: str
     version: str
     library_version: str | None
@@ -115,6 +120,7 @@ def read_dump(data: bytes, *, name: str) -> Dump:
     library = content.get("nccl_version", content.get("comm_lib_version"))
     return Dump(
         rank=rank,
+        digest=blake2b(data, digest_size=8).hexdigest(),
         rank_source=rank_source,
         version=version,
         library_version=library if isinstance(library, str) else None,

@@ -17,6 +17,12 @@ MESSAGES = {
     "extra_roots": "units have further root spans, whose time is not looked at",
     "beginning_missing": "units hang below a span that did not arrive: what happened around them is not known",
     "repeated_spans": "units have spans that were recorded more than once under other ids; each is counted once",
+    "several_step_spans": "parts of ranks in steps are there more than once under one number (attempts that are not "
+    "told, or several jobs of one name): only the first of each is looked at",
+    "unmatched_collectives": "parts of ranks in steps have collectives that lack partners: waiting and transfer are "
+    "not told apart there",
+    "collective_sizes": "parts of ranks in steps have collectives whose sizes cannot be or disagree between ranks: "
+    "bandwidth does without them",
     "several_calls": "units call a model several times, so that they have no time to first token of their own",
     "joined_units": "units came over several traces, which an id of the request or a link joins",
     "ambiguous_joins": "units have parts from several traces of one kind beside each other: which of them the request "
@@ -73,7 +79,7 @@ JOB_NOTES = {
     "processes_missing": "accelerators of their world sent no span",
     "world_changed": "attempts run with different numbers of accelerators",
     "several_runs": "several runs have one name",
-    "collectives_unmatched": "collectives lack partners, or their sizes disagree",
+    "world_exceeded": "more processes trained than their world has ranks; those beyond it are in no sum",
 }
 """What was noticed about jobs, by its code in the view `job_notes`."""
 

@@ -37,20 +37,25 @@ def incidents_sentence(incidents: pl.DataFrame) -> str:
     """How many failures there were, what they cost, and the dearest of them."""
     if incidents.is_empty():
         return ""
-    lost = int(incidents["lost_ns"].sum() or 0)
+    known = incidents["lost_ns"].drop_nulls()
+    took = f" and took {hours_text(int(known.sum()))}" if known.len() else ""
     count = "1 attempt" if incidents.height == 1 else f"{incidents.height} attempts"
     dearest = incidents.sort("lost_ns", descending=True).head(_NAMED)
-    named = "; ".join(incident_text(row) for row in dearest.iter_rows(named=True))
+    has_several = incidents["job_id"].n_unique() > 1
+    named = "; ".join(incident_text(row, with_job=has_several) for row in dearest.iter_rows(named=True))
     rest = incidents.height - dearest.height
     more = f"; and {rest} more" if rest else ""
-    return f"{count} failed and took {hours_text(lost)}: {named}{more}."
+    return f"{count} failed{took}: {named}{more}."
 
 
-def incident_text(row: dict[str, Any]) -> str:
+def incident_text(row: dict[str, Any], *, with_job: bool = False) -> str:
     """One failure: who was first, why that is known, who followed, what it took, and whether the restart was sound."""
+    # Dumps do not tell attempts: their hangs are numbered.
+    which = f"hang {row['attempt'] + 1}" if row["source"] == "flight_recorder" else f"attempt {row['attempt']}"
+    which = f"job {row['job_id']!r}, {which}" if with_job else which
     followed = f"{row['blast_radius']:,} processes followed" if row["blast_radius"] != 1 else "1 process followed"
     noticed = duration_text(row["declared_ns"] - row["onset_ns"])
-    parts = [f"attempt {row['attempt']}: {first_cause_text(row)}", followed, f"noticed after {noticed}"]
+    parts = [f"{which}: {first_cause_text(row)}", followed, f"noticed after {noticed}"]
     if row["lost_ns"] is not None:
         parts.append(f"{hours_text(int(row['lost_ns']))} lost")
     if row["recovery"] == "unsaved":

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracekit.analysis import GoodputAnswer, JobGoodput, words_for
-from tracekit.schema import UNATTRIBUTED, JobStage, StepStage
+from tracekit.schema import UNATTRIBUTED, JobStage, StepStage, unsplit
 from tracekit.wording.numbers import share_text
 
 _NS_PER_HOUR = 3_600_000_000_000
@@ -37,6 +37,7 @@ LEAF_WORDS = {
     StepStage.LAUNCH_OVERHEAD: "went between kernels",
     StepStage.HARDWARE_IDLE: "is idle hardware without telemetry",
     UNATTRIBUTED: "is explained by no span",
+    unsplit(JobStage.KEPT_STEPS, JobStage.POST): "has steps without numbers, which do not tell what was kept",
 }
 """Leaves as the end of a sentence that begins with a share."""
 
@@ -55,11 +56,16 @@ def job_goodput_summary(answer: JobGoodput) -> str:
 def goodput_summary(answer: GoodputAnswer) -> str:
     """The sentences of serving, then of each job; what there is instead of what was asked for."""
     said = [part.summary for part in (answer.serving, answer.training) if part is not None and part.summary]
-    return "\n".join(said) or nothing_text(answer.job, answer.known_jobs)
+    return "\n".join(said) or nothing_text(answer.job, answer.known_jobs, answer.silent_jobs)
 
 
-def nothing_text(job: str | None, known: tuple[str, ...]) -> str:
+def nothing_text(job: str | None, known: tuple[str, ...], silent: tuple[str, ...] = ()) -> str:
     """Why there is no ledger, and of whom there would be one."""
+    if told := [name for name in silent if job in (None, name)]:
+        return (
+            f"There are spans of job {', '.join(map(repr, told[:_NAMED]))}, but none that is its start, a step, a save "
+            "or its end (tracekit.stage: init, step, checkpoint_save, ...): there is no ledger of it."
+        )
     if job is None or not known:
         return "The store holds no training job."
     return f"The store holds no job {job!r}; there are {', '.join(map(repr, known))}."

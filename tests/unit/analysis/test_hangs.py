@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.analysis.hung_jobs import Call, Dumps, hung_job, mesh
 from tracekit.analysis.hangs import Hang, explain_hang
+from tracekit.analysis.job_hangs import hangs_apart
 from tracekit.importers.flight_recorder import ENTRY_SCHEMA, GROUP_SCHEMA
 
 sizes = st.tuples(st.integers(2, 4), st.integers(2, 4))
@@ -171,3 +172,38 @@ def test_groups_of_one_name_with_other_members_are_kept_apart() -> None:
     hang = explained(hung_job(programs, host_stops={3: 1}))
     assert culprits(hang) == {3}
     assert hang.ranks["role"].to_list() == ["unaffected", "unaffected", "cascade", "initiating"]
+
+
+S = 1_000_000_000
+
+
+def dumps(*rows: tuple[str, int, float | None]) -> pl.DataFrame:
+    """Dumps by their name, rank and the second of their last operation."""
+    told = [(name, rank, None if at is None else round(at * S)) for name, rank, at in rows]
+    return pl.DataFrame(told, schema={"dump": pl.String, "rank": pl.Int64, "last_ns": pl.Int64}, orient="row")
+
+
+@pytest.mark.parametrize(
+    ("left", "hangs"),
+    [
+        # One hang: the clocks and the places at which ranks stopped differ, no rank is there twice.
+        ([("a0", 0, 10), ("a1", 1, 400), ("a2", 2, 405)], [{"a0", "a1", "a2"}]),
+        ([("a0", 0, 10), ("a1", 1, 12), ("b0", 0, 900), ("b1", 1, 910)], [{"a0", "a1"}, {"b0", "b1"}]),
+        # The dump of rank 1 is lost in the first hang, that of rank 0 in the third.
+        (
+            [("a0", 0, 10), ("b0", 0, 900), ("b1", 1, 910), ("c1", 1, 1800), ("c2", 2, 1805)],
+            [{"a0"}, {"b0", "b1"}, {"c1", "c2"}],
+        ),
+        # Dumped twice in one hang: the later one has all that the other has.
+        ([("a0", 0, 10), ("x0", 0, 10.5), ("a1", 1, 12)], [{"x0", "a1"}]),
+        # Who had enqueued nothing has no time: the last hang lacks its dump.
+        ([("a0", 0, 10), ("a1", 1, 11), ("b0", 0, 900), ("b1", 1, None)], [{"a0", "a1"}, {"b0", "b1"}]),
+        ([("a0", 0, None), ("a1", 1, None)], [{"a0", "a1"}]),
+    ],
+)
+def test_dumps_of_several_hangs_are_told_apart(
+    left: list[tuple[str, int, float | None]], hangs: list[set[str]]
+) -> None:
+    """Ranks leave one dump in each hang; those of all hangs may lie in one folder, in any order."""
+    for rows in (left, left[::-1]):
+        assert [set(hang["dump"]) for hang in hangs_apart(dumps(*rows))] == hangs

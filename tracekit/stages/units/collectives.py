@@ -7,6 +7,11 @@ import polars as pl
 INSTANCE = ["step_no", "collective_group", "collective_name", "collective_seq", "nth"]
 """What tells one collective from the others."""
 
+MOST_BYTES = 2**50
+"""No collective moves more than this on a rank: what tells more is damaged."""
+
+_ALL_REDUCE = r"(?i)all_?reduce"
+
 
 def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
     """When the last rank arrived at the collective of each row, and who that was.
@@ -48,6 +53,19 @@ def match_collectives(rows: pl.DataFrame) -> pl.DataFrame:
     return parts.join(judged, on=INSTANCE, how="left").select(
         "row", "arrival_ns", "culprit_rank", "part_count", "earliest_end_ns", "is_separable", "is_contradicted"
     )
+
+
+def odd_sizes(rows: pl.DataFrame) -> pl.Series:
+    """Which rows tell a size that cannot be, or another one than the other ranks of the same all-reduce.
+
+    Ranks of other collectives may have sizes of their own; sizes in words are none. Where all are plausible and alike
+    nothing is odd. `rows` as of `match_collectives`, with `collective_bytes`.
+    """
+    size, instance = pl.col("collective_bytes"), ["step_no", "collective_group", "collective_name", "collective_seq"]
+    is_reduced = pl.col("collective_name").str.contains(_ALL_REDUCE) & pl.col("collective_seq").is_not_null()
+    differs = size.min().over(instance) != size.max().over(instance)
+    is_odd = pl.col("is_collective") & (~size.is_between(0, MOST_BYTES) | (is_reduced & differs))
+    return rows.select(is_odd=is_odd.fill_null(value=False))["is_odd"]
 
 
 def parts_of(collectives: pl.DataFrame) -> pl.DataFrame:

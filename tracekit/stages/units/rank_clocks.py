@@ -1,6 +1,7 @@
 """Clocks of hosts beside each other: a collective ends on all its ranks at the same time, up to what it leaves.
 
-Only where the ends say so beyond doubt is a clock corrected: by far more than they differ among themselves.
+Only where the ends say so beyond doubt is a clock corrected: by far more than they differ among themselves, and in
+several collectives, or by more than the whole step is long: nobody leaves a collective that late.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ def clock_shifts(rows: pl.DataFrame) -> pl.DataFrame:
 
     rows: as of `match_collectives`, with `host` (a number, null where unknown: the rank is its own host then).
     """
-    hosted = rows.with_columns(at=pl.coalesce(pl.col("host"), pl.col("rank").cast(pl.UInt64)))
+    hosted = rows.with_columns(at=pl.coalesce(pl.col("host"), pl.col("rank").cast(pl.Int64).reinterpret(signed=False)))
     ends = _host_ends(hosted.filter("is_collective"))
     doubtful = ends.group_by("step_no").agg(_is_doubtful().any()).filter("apart_ns")["step_no"]
     if doubtful.is_empty():
         return pl.DataFrame(schema=_SHIFTS)
-    found = [_solved(step) for _, step in ends.filter(pl.col("step_no").is_in(doubtful.implode())).group_by("step_no")]
+    asked = ends.filter(pl.col("step_no").is_in(doubtful.implode())).join(_lengths(hosted), on="step_no", how="left")
+    found = [_solved(step) for _, step in asked.group_by("step_no")]
     ranks = hosted.select("step_no", "rank", "at").unique()
     return (
         ranks.join(pl.concat(found), on=["step_no", "at"])
@@ -42,6 +44,12 @@ def clock_shifts(rows: pl.DataFrame) -> pl.DataFrame:
         .select(pl.col(name).cast(kind) for name, kind in _SHIFTS.items())
         .filter(pl.col("shift_ns") != 0)
     )
+
+
+def _lengths(rows: pl.DataFrame) -> pl.DataFrame:
+    """How long each step takes on a typical rank: `step_no`, `step_ns`."""
+    length_ns = pl.col("end_ns") - pl.col("start_ns")
+    return rows.filter("is_step").group_by("step_no").agg(step_ns=length_ns.median())
 
 
 def _is_doubtful() -> pl.Expr:
@@ -75,8 +83,10 @@ def _solved(step: pl.DataFrame) -> pl.DataFrame:
     told_ns = end_ns - ahead_ns[host]
     left_ns = told_ns - (np.bincount(met, told_ns) / np.bincount(met))[met]
     spread_ns = np.array([np.median(np.abs(left_ns[host == at])) for at in range(len(hosts))])
+    step_ns = step["step_ns"].fill_null(float("inf"))[0]
+    is_seen = np.bincount(host, minlength=len(hosts)) >= _MINIMUM_MEETINGS
     is_off = (np.abs(ahead_ns) > np.maximum(DOUBTFUL_NS, _CONSISTENT * spread_ns)) & (
-        np.bincount(host, minlength=len(hosts)) >= _MINIMUM_MEETINGS
+        is_seen | (np.abs(ahead_ns) > step_ns)
     )
     return pl.DataFrame(
         {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tracekit.stages.units.collectives import match_collectives
+from tracekit.stages.units.collectives import match_collectives, odd_sizes
 from tracekit.stages.units.common_ends import SAVE, savers
 from tracekit.stages.units.operations import EARLIEST_NS, Operations
 from tracekit.stages.units.rank_clocks import clock_shifts
@@ -93,7 +93,8 @@ def _on_one_clock(steps: Steps) -> Steps:
 
 
 def _with_collectives(steps: Steps) -> Steps:
-    """Rows with `arrival_ns`, `culprit_rank`, `culprit_unit` and `is_separable` where they are collectives."""
+    """Rows with `arrival_ns`, `culprit_rank`, `culprit_unit`, `is_separable` and `has_odd_size` of collectives."""
+    odd = odd_sizes(steps.rows)
     matched = match_collectives(steps.rows)
     culprits = steps.units.select("step_no", culprit_rank="rank", culprit_unit="unit")
     rows = steps.rows.join(matched, on="row", how="left", maintain_order="left").join(
@@ -105,8 +106,10 @@ def _with_collectives(steps: Steps) -> Steps:
         steps.batch,
         steps.units,
         rows.with_columns(
+            odd.alias("has_odd_size"),
             pl.col("culprit_unit").fill_null(NO_UNIT),
             pl.col("is_separable", "is_contradicted").fill_null(False),
+            collective_bytes=pl.when(~odd).then("collective_bytes"),
             stage=pl.when(is_unsplit).then(codes.code(UNSPLIT)).otherwise("stage"),
             arrival_ns=pl.when("is_separable").then("arrival_ns").otherwise(EARLIEST_NS),
         ),

@@ -209,11 +209,13 @@ def _units(steps: Steps, partition: Partition) -> pl.DataFrame:
         .agg(
             span_count=pl.len(),
             conflict_count=pl.col("is_contradicted").sum(),
+            has_odd_sizes=pl.col("has_odd_size").any(),
             unsplit_count=(pl.col("is_collective") & ~pl.col("is_separable")).sum(),
         )
     )
     noticed: dict[str, pl.Expr | pl.Series] = {
         "conflict:collective": pl.col("conflict_count") > 0,
+        "odd_collective_sizes": pl.col("has_odd_sizes"),
         "ranks_missing": pl.col("unsplit_count") > pl.col("conflict_count"),
         "several_step_spans": pl.col("has_several_steps"),
         "cycles": pl.Series(defects.cycle_count > 0),

@@ -74,8 +74,11 @@ def _shifts_of_hosts(spans: pl.DataFrame) -> pl.DataFrame:
         ~pl.col("is_error"),
         pl.col("host").is_not_null() & pl.col("rank").is_not_null(),
     )
+    # Ranks that come twice make the step in two attempts or runs: these ends are no meeting.
+    is_once = (pl.len().over(*barrier, "rank") == 1).all().over(barrier)
     together = (
-        ends.group_by(*barrier, "host")
+        ends.filter(is_once)
+        .group_by(*barrier, "host")
         .agg(pl.col("end_ns").median())
         .filter(pl.len().over(barrier) >= _MINIMUM_HOSTS)
         .with_columns(apart_ns=pl.col("end_ns") - pl.col("end_ns").median().over(barrier))

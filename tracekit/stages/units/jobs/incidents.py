@@ -48,24 +48,34 @@ class Cause:
 
 
 def first_cause(
-    events: pl.DataFrame, members: pl.DataFrame, hosts: list[str], *, progress_ns: int | None, since_ns: int
+    events: pl.DataFrame,
+    members: pl.DataFrame,
+    hosts: list[str],
+    *,
+    world_size: int | None,
+    progress_ns: int | None,
+    since_ns: int,
 ) -> Cause:
     """The first cause among what was said from `since_ns` on and how the processes of the attempt ended.
 
     events: rows of `queries/jobs/events.sql` with their classes, of this attempt. members: its rows of `places`.
-    hosts: hosts of the attempt, with processes or not yet. progress_ns: end of the last step or save.
+    hosts: hosts of the attempt, with processes or not yet. world_size: as told. progress_ns: end of the last step or
+    save.
     """
     if found := _by_evidence(events.filter(pl.col("time_ns") >= since_ns), members, hosts):
         return found
     behaved = _by_order_of_ends(members) or _by_silence(events, members) or _by_absence(members, progress_ns)
-    return _explained(behaved, events) if behaved else _unknown(events, members)
+    return _explained(behaved, events) if behaved else _unknown(events, members, world_size)
 
 
-def _unknown(events: pl.DataFrame, members: pl.DataFrame) -> Cause:
+def _unknown(events: pl.DataFrame, members: pl.DataFrame, world_size: int | None) -> Cause:
     """Nobody can be named; where all wait for each other it is said."""
     waiting = events.filter(pl.col("role") == CASCADE, pl.col("rank").is_not_null())["rank"].n_unique()
     all_wait = members.height >= 3 and waiting == members.height
-    message = "all processes waited and none was missing: a link, or a rank whose own watchdog spoke too"
+    unseen = (world_size or 0) - int(members["weight"].sum())
+    none_missing = "all processes waited and none was missing: a link, or a rank whose own watchdog spoke too"
+    some_missing = f"all processes that were seen waited; {unseen} of the world sent no span, and may be first"
+    message = some_missing if unseen > 0 else none_missing
     return Cause("unknown", "unknown", UNKNOWN_OWNER, message=message if all_wait else None)
 
 
@@ -139,9 +149,13 @@ def _is_spread(ended: pl.DataFrame, early: int) -> bool:
 
 
 def _by_silence(events: pl.DataFrame, members: pl.DataFrame) -> Cause | None:
-    """Processes that tell nothing while all others tell that they wait."""
+    """Processes that tell nothing while all others tell that they wait.
+
+    Where processes tell how they end, one without that may just have lost its last span on the way.
+    """
     waiting = events.filter(pl.col("role") == CASCADE, pl.col("rank").is_not_null())["rank"].unique()
-    silent = members.filter(~pl.col("rank").is_in(waiting.to_list()), pl.col("exit_ns").is_not_null())
+    has_told = pl.col("exit_ns").is_not_null() | ~pl.col("is_closed").any()
+    silent = members.filter(has_told).filter(~pl.col("rank").is_in(waiting.to_list()))
     few = max(1, int(FEW * members.height))
     if waiting.is_empty() or silent.is_empty() or silent.height > few or members.height < 3:
         return None

@@ -22,6 +22,7 @@ LEAF_SCHEMA = pl.Schema({"leaf": pl.String, "accelerators": pl.Int64, "each_ns":
 _QUEUE_OR_GANG = "unsplit(job.queue|job.gang_wait)"
 _QUEUE_OR_IDLE = "unsplit(job.queue|job.degraded_idle)"
 _STEP_OR_LOST = "unsplit(step|job.lost_work)"
+_STEP_OR_POST = "unsplit(step|job.post)"
 
 
 def attempt_leaves(
@@ -237,7 +238,7 @@ def _rows(rows: Iterable[tuple[str, int, int, bool]]) -> pl.DataFrame:
 def _instants(attempt: Attempt, lines: pl.DataFrame) -> pl.DataFrame:
     """Leaves outside the kept steps: what lies between two instants of each line."""
     load = pl.min_horizontal(pl.col("load_ns"), pl.col("m2_ns") - pl.col("m1_ns"))
-    after = "job.post" if attempt.is_last and not attempt.is_failed else "job.recover"
+    after = _behind(attempt)
     lost = _STEP_OR_LOST if attempt.is_doubtful else "job.lost_work"
     stopped = pl.col("m3_ns") if not attempt.is_failed else pl.lit(attempt.stopped_ns, dtype=pl.Int64)
     declared_ns = max(attempt.declared_ns, attempt.stopped_ns)
@@ -255,6 +256,14 @@ def _instants(attempt: Attempt, lines: pl.DataFrame) -> pl.DataFrame:
         lines.select(leaf=pl.lit(leaf), accelerators="weight", each_ns=length, is_derived=derived)
         for leaf, length in leaves.items()
     ])  # fmt: skip
+
+
+def _behind(attempt: Attempt) -> str:
+    """What the time behind the last step is; of steps without numbers nobody knows which one was the last."""
+    if attempt.is_failed or not attempt.is_last:
+        return "job.recover"
+    is_unnumbered = attempt.progress.made_step is None and bool(attempt.members["own_steps"].sum())
+    return _STEP_OR_POST if is_unnumbered else "job.post"
 
 
 def _inside_steps(attempt: Attempt, lines: pl.DataFrame, step_stages: pl.DataFrame) -> pl.DataFrame:

@@ -158,7 +158,10 @@ def _failed(attempt: Attempt, events: pl.DataFrame) -> Attempt:
     """The attempt with its cause, onset, declaration, and what of it was kept."""
     last_ns = attempt.progress.last_ns
     since_ns = attempt.begun_ns if last_ns is None else last_ns - BEFORE_NS
-    cause = first_cause(events, attempt.members, hosts_of(attempt.spans), progress_ns=last_ns, since_ns=since_ns)
+    cause = first_cause(
+        events, attempt.members, hosts_of(attempt.spans), world_size=attempt.world_size, progress_ns=last_ns,
+        since_ns=since_ns,
+    )  # fmt: skip
     declared_ns = _declared_ns(attempt, events, cause, since_ns)
     told_ns = _told_onset(attempt.spans, cause)
     floor_ns = attempt.begun_ns if last_ns is None else last_ns

@@ -119,11 +119,14 @@ def _of_worlds(attempts: list[Attempt], accelerators: int) -> list[Finding]:
     missing = sum(
         max((one.world_size or 0) - int(one.members["weight"].sum()), 0) for one in attempts if one.members.height
     )
+    beyond = sum(max(int(one.members["weight"].sum()) - (one.world_size or accelerators), 0) for one in attempts)
     worlds = {one.world_size for one in attempts if one.world_size}
     smaller = len(worlds) > 1
     return [
         ("processes_missing", missing,
          f"{missing} accelerators in the world of an attempt sent no span: their time follows the others"),
+        ("world_exceeded", beyond,
+         f"{beyond} more processes trained than the world of their attempt has ranks: they are in no sum"),
         ("world_changed", int(smaller),
          f"attempts run with {_listed(sorted(worlds))} of {accelerators} accelerators"),
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from tracekit.stages.units.jobs.records import TRAINER_PHASES
 
 PLACE = ["attempt", "rank"]
 _PREPARATION = ("init", "load")
+_MOST_OF_A_PROCESS = 256
 
 
 def places(spans: pl.DataFrame) -> pl.DataFrame:
@@ -17,7 +18,7 @@ def places(spans: pl.DataFrame) -> pl.DataFrame:
     Columns: `attempt`, `rank`, `host`, `weight` (accelerators that it stands for), `process_ns` (null where no span
     tells when it started), `prepared_ns` (end of start and restore), `load_ns` (time of restoring before the first
     step), `first_ns` and `last_ns` (first step or run, last end of anything), `own_steps` (step spans of its own),
-    `is_error`, `exit_ns` (when it ended, null where no span says so).
+    `is_error`, `exit_ns` (when it ended, null where no span says so), `is_closed` (whether a span of its life came).
     """
     trainers = spans.filter(pl.col("phase").is_in([*TRAINER_PHASES, "attempt"]), pl.col("rank").is_not_null())
     found = trainers.group_by(PLACE).agg(
@@ -29,6 +30,7 @@ def places(spans: pl.DataFrame) -> pl.DataFrame:
         last_ns=pl.col("end_ns").max(),
         own_steps=(pl.col("phase") == "step").sum(),
         is_error=pl.col("is_error").any(),
+        is_closed=pl.col("phase").is_in(["run", "attempt"]).any(),
         exit_ns=pl.col("end_ns").filter(pl.col("phase").is_in(["run", "attempt"]) | pl.col("is_error")).max(),
     )
     started = _with_provision(found, spans)
@@ -38,9 +40,13 @@ def places(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _weight(ranks: pl.Series) -> int:
-    """Accelerators of a process: ranks are counted by accelerator, so processes of eight are eight apart."""
-    apart = ranks.unique().sort().diff().drop_nulls()
-    return least(apart) or 1
+    """Accelerators of a process: ranks are counted by accelerator, so processes of eight are eight apart.
+
+    What lies further apart than the accelerators of any host says nothing.
+    """
+    apart = ranks.cast(pl.Int64).filter(ranks >= 0).unique().sort().diff().drop_nulls()
+    nearest = least(apart) or 1
+    return nearest if nearest <= _MOST_OF_A_PROCESS else 1
 
 
 def _with_provision(found: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
