@@ -1,12 +1,11 @@
 -- Time of single stages in units of both sides of a tail question, of all that enter and not of the slowest alone.
 --
--- Reads tail_units, made by `units.sql`. Made into the temporary table `tail_whose`.
+-- Reads tail_sampled, made by `sampled_units.sql`. Made into the temporary table `tail_whose`.
 --
 -- Parameters:
 --   $windows: windows that the metric covers, as a list; NULL for the whole units.
 --   $stages: the stages, as a list.
 --   $is_per_token: whether times are per generated token after the first.
---   $unit_limit: about so many units are looked at on each side, chosen as if by lot.
 -- Columns:
 --   side: 0 = the selection, 1 = the baseline selection.
 --   unit_id: the unit.
@@ -14,25 +13,12 @@
 --   self_ns: exclusive time of the unit in it, nanoseconds (per token where asked); 0 where it has none.
 --   log_ratio: a million times ln(1 + self_ns over the mean of the baseline), which long tails move little.
 WITH
-sides AS (
-    SELECT
-        side,
-        count(*) AS unit_count
-    FROM tail_units
-    WHERE left_out IS NULL
-    GROUP BY side
-),
 chosen AS (
     SELECT
-        tail_units.side,
-        tail_units.unit_id,
-        CASE WHEN $is_per_token THEN tail_units.output_tokens - 1 ELSE 1 END AS divisor
-    FROM tail_units
-    INNER JOIN sides USING (side)
-    WHERE
-        tail_units.left_out IS NULL
-        -- By what a unit is and not by its number, which depends on what arrived first.
-        AND hash(tail_units.start_ns, tail_units.value_ns) % 1000000 < 1e6 * $unit_limit / sides.unit_count
+        side,
+        unit_id,
+        CASE WHEN $is_per_token THEN output_tokens - 1 ELSE 1 END AS divisor
+    FROM tail_sampled
 ),
 spent AS (
     SELECT

@@ -118,41 +118,46 @@ def tail(
     `InsufficientDataError` where the stored stages contradict the durations.
     """
     asked = TailQuestion(metric, quantile, where, baseline, outcome)
-    if baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST:
-        with Selection(database, metric, where=where, outcome=outcome) as selection:
-            change = found_change(selection)
+    with _selected(database, asked) as selection:
+        is_open = baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST
+        change = found_change(selection) if is_open else None
         if change is not None:
+            of_change = replace(asked, change=change)
+            with _selected(database, of_change) as changed:
+                answer = _of_slowest_or_all(changed, of_change)
             # What stood out in the course of time is told only where a comparison bears it out.
-            answer = _of_slowest_or_all(database, replace(asked, change=change))
             if answer.verdict not in UNCONFIRMED:
                 return answer
-    return _of_slowest_or_all(database, asked)
+        return _of_slowest_or_all(selection, asked)
 
 
 UNCONFIRMED = ("no_excess", "too_few_blocks", "too_few_units", "no_units")
 """Verdicts that nothing follows from."""
 
 
-def _of_slowest_or_all(database: Database, asked: TailQuestion) -> TailAnswer:
+def _selected(database: Database, asked: TailQuestion) -> Selection:
+    conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
+    return Selection(database, asked.metric, **conditions, outcome=asked.outcome)
+
+
+def _of_slowest_or_all(selection: Selection, asked: TailQuestion) -> TailAnswer:
     """The answer of the slowest; where it names no stage, that of all, who show a small change better, if it does."""
-    answer = _answered(database, asked)
+    answer = _answered(selection, asked)
     is_open = asked.quantile is None and answer.quantile > 0 and answer.comparison == "selection"
     if not is_open or answer.verdict not in (*UNCONFIRMED, "excess_spread"):
         return answer
-    of_all = _answered(database, replace(asked, used=0.0))
+    of_all = _answered(selection, replace(asked, used=0.0))
     names_more = of_all.verdict not in UNCONFIRMED and not (answer.verdict == of_all.verdict == "excess_spread")
     return replace(of_all, is_of_all=True) if names_more else answer
 
 
-def _answered(database: Database, asked: TailQuestion) -> TailAnswer:
-    conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
-    with Selection(database, asked.metric, **conditions, outcome=asked.outcome) as selection:
-        quantile = asked.quantile if asked.used is None else asked.used
-        used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
-        layout = Layout.of(selection.sides, asked.comparison, quantile=used)
-        with Comparison(selection, layout) as comparison:
-            judgement = None if comparison.is_empty else _judged(comparison, used)
-            return _answer(asked, comparison, judgement, quantile=used)
+def _answered(selection: Selection, asked: TailQuestion) -> TailAnswer:
+    quantile = asked.quantile if asked.used is None else asked.used
+    used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
+    layout = Layout.of(selection.sides, asked.comparison, quantile=used)
+    with Comparison(selection, layout) as comparison:
+        judgement = None if comparison.is_empty else _judged(comparison, used)
+        return _answer(asked, comparison, judgement, quantile=used)
 
 
 def _started(first_ns: int, end_ns: int, where: str | None) -> str:
@@ -212,7 +217,7 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         clock_resolution_ns=resolution_ns,
         left_out=selection.left_out,
         not_served=selection.rows("tail/not_served", threshold_ns=_threshold(comparison.tail)),
-        evidence=evidence(selection),
+        evidence=selection.kept("evidence", lambda: evidence(selection)),
         units=comparison.units,
         **(_NOTHING if judgement is None else _split(comparison, judgement, resolution_ns=resolution_ns)),
     )
@@ -227,7 +232,7 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     differences, compared, set_aside = difference_frame(comparison)
     facts = _excess(comparison, judgement, resolution_ns)
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
-    grown = _growth(comparison)
+    grown = comparison.selection.kept("growth", lambda: _growth(comparison))
     whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
     if comparison.layout.levels:
         clear = clear_whose(whose).filter(pl.col("excess_ns") >= NEGLIGIBLE_SHARE * comparison.reference.mean_ns)
@@ -241,8 +246,8 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "causes": split.cause_frame(comparison, stages),
         "classes": split.class_frame(comparison, by_class, mix),
         "size": size_frame(comparison, operations),
-        "load": load_frame(comparison),
-        "rare_calls": rare_call_frame(comparison),
+        "load": comparison.selection.kept("load", lambda: load_frame(comparison)),
+        "rare_calls": comparison.selection.kept("rare_calls", lambda: rare_call_frame(comparison)),
         **grown,
         "levels": split.level_frame(comparison),
         "whose": whose,
