@@ -23,7 +23,7 @@ WITH
 calls AS MATERIALIZED (
     SELECT trace_id, span_id, name, kind, start_ns, resource_id, spans.rowid AS span_row
     FROM base.spans AS spans
-    WHERE kind IN (3, 4) AND hash(trace_id) % $every = 0
+    WHERE kind IN (3, 4) AND hash(trace_id) % $every::UBIGINT = 0
 ),
 answers AS (
     SELECT calls.span_row, child.resource_id

@@ -1,11 +1,10 @@
 -- Time per call of every stage in units of both sides of a tail question, of all that enter and not of the slowest alone.
 --
--- Reads tail_units, made by `units.sql`, and tail_classes. Made into the temporary table `tail_calls`.
+-- Reads tail_units, made by `units.sql`, and tail_sampled, made by `sampled_units.sql`. Made into the temporary table `tail_calls`.
 --
 -- Parameters:
 --   $windows: windows that the metric covers, as a list; NULL for the whole units.
 --   $is_per_token: whether times are per generated token after the first.
---   $unit_limit: about so many units are looked at on each side, chosen as if by lot.
 --   $fewest_blocks: blocks that the time of the baseline is cut into where it is shorter than so many selections.
 --   $most_blocks: blocks that it is cut into at the most.
 -- Columns:
@@ -23,7 +22,6 @@ WITH
 sides AS (
     SELECT
         side,
-        count(*) AS unit_count,
         min(start_ns) AS first_ns,
         max(start_ns) - min(start_ns) + 1 AS length_ns
     FROM tail_units
@@ -42,20 +40,17 @@ lengths AS (
 ),
 chosen AS (
     SELECT
-        tail_units.side,
-        tail_units.unit_id,
-        tail_units.start_ns,
-        tail_classes.class_id,
-        CASE WHEN tail_units.side = 1 THEN (tail_units.start_ns - lengths.first_ns) // lengths.block_ns ELSE 0 END AS block,
-        CASE WHEN $is_per_token THEN tail_units.output_tokens - 1 ELSE 1 END AS divisor
-    FROM tail_units
-    INNER JOIN tail_classes USING (population, input_bucket, output_bucket)
-    INNER JOIN sides USING (side)
+        tail_sampled.side,
+        tail_sampled.unit_id,
+        tail_sampled.start_ns,
+        tail_sampled.class_id,
+        CASE
+            WHEN tail_sampled.side = 1 THEN (tail_sampled.start_ns - lengths.first_ns) // lengths.block_ns
+            ELSE 0
+        END AS block,
+        CASE WHEN $is_per_token THEN tail_sampled.output_tokens - 1 ELSE 1 END AS divisor
+    FROM tail_sampled
     CROSS JOIN lengths
-    WHERE
-        tail_units.left_out IS NULL
-        -- By what a unit is and not by its number, which depends on what arrived first.
-        AND hash(tail_units.start_ns, tail_units.value_ns) % 1000000 < 1e6 * $unit_limit / sides.unit_count
 ),
 spent AS (
     SELECT

@@ -27,17 +27,54 @@ tail_stages AS (
     FROM tail_stage_rows
     SEMI JOIN (SELECT unit_id FROM tail_members WHERE band = 0) AS tail USING (unit_id)
     GROUP BY ALL
+    HAVING sum(tail_stage_rows.self_ns) > 0
+),
+-- Of those with as much time as the last that is shown, which may be very many, only the first by trace.
+limits AS (
+    SELECT
+        stage,
+        list_min(max(self_ns, $limit)) AS least_ns
+    FROM tail_stages
+    GROUP BY stage
+),
+candidates AS (
+    SELECT
+        tail_stages.*,
+        units.trace_id,
+        units.root_span_id,
+        units.step,
+        units.rank,
+        tail_stages.self_ns = limits.least_ns AS is_last
+    FROM tail_stages
+    INNER JOIN limits ON limits.stage = tail_stages.stage AND tail_stages.self_ns >= limits.least_ns
+    INNER JOIN base.units USING (unit_id)
+),
+last_traces AS (
+    SELECT
+        stage,
+        list_max(min(trace_id, $limit)) AS trace_id
+    FROM candidates
+    WHERE is_last
+    GROUP BY stage
 ),
 longest AS (
-    SELECT tail_stages.*
-    FROM tail_stages
-    INNER JOIN base.units USING (unit_id)
-    WHERE tail_stages.self_ns > 0
+    SELECT
+        candidates.stage,
+        candidates.unit_id,
+        candidates.self_ns
+    FROM candidates
+    LEFT JOIN last_traces USING (stage)
+    WHERE NOT candidates.is_last OR coalesce(candidates.trace_id <= last_traces.trace_id, TRUE)
     -- Numbers of units depend on the order in which spans arrived, ids do not.
     QUALIFY row_number() OVER (
-        PARTITION BY tail_stages.stage
+        PARTITION BY candidates.stage
         ORDER BY
-            tail_stages.self_ns DESC, units.trace_id, units.root_span_id, units.step, units.rank, tail_stages.unit_id
+            candidates.self_ns DESC,
+            candidates.trace_id,
+            candidates.root_span_id,
+            candidates.step,
+            candidates.rank,
+            candidates.unit_id
     ) <= $limit
 )
 SELECT

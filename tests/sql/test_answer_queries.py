@@ -44,7 +44,9 @@ def selection() -> Iterator[Selection]:
         opened.register("tail_members", pl.DataFrame(members))
         opened.register("tail_course", pl.DataFrame(members))
         opened.create_table("tail_stage_rows", "tail/stage_rows", windows=["ttft"])
-        calls = {"windows": ["ttft"], "is_per_token": False, "unit_limit": 5, "fewest_blocks": 2, "most_blocks": 4}
+        opened.create_table("tail_sampled", "tail/sampled_units", unit_limit=5)
+        opened.create_table("tail_hosts", "tail/unit_hosts", rest_band=1)
+        calls = {"windows": ["ttft"], "is_per_token": False, "fewest_blocks": 2, "most_blocks": 4}
         opened.create_table("tail_whose", "tail/whose_units", stages=["eng.queue"], **calls)
         opened.create_table("tail_calls", "tail/call_rows", **calls)
         opened.create_table("tail_attributes", "tail/attribute_rows", rest_band=1, block_count=8)
@@ -64,8 +66,8 @@ def test_headers_name_the_parameters_and_columns_of_the_statement(selection: Sel
 def test_every_unit_has_a_row_for_each_stage_that_is_asked_about(selection: Selection) -> None:
     """Units that never had the stage have zero; those that do not enter have no row."""
     found = selection.rows(
-        "tail/whose_units", windows=None, stages=["eng.decode", "eng.queue"], is_per_token=False, unit_limit=5,
-        fewest_blocks=2, most_blocks=4,
+        "tail/whose_units", windows=None, stages=["eng.decode", "eng.queue"], is_per_token=False, fewest_blocks=2,
+        most_blocks=4,
     )  # fmt: skip
     mine = found.filter(side=0).sort("unit_id", "stage").select("unit_id", "stage", "self_ns").rows()
     assert mine == [(0, "eng.decode", 0), (0, "eng.queue", 10), (1, "eng.decode", 40), (1, "eng.queue", 20)]

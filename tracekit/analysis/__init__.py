@@ -23,7 +23,6 @@ from tracekit.analysis.culprits import LOST_SHARE
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.failures import FailuresAnswer, failures
 from tracekit.analysis.goodput import GoodputAnswer, goodput
-from tracekit.analysis.growth import CALLS_UNIT_LIMIT
 from tracekit.analysis.hangs import Hang, explain_hang
 from tracekit.analysis.job_failures import JobFailures
 from tracekit.analysis.job_goodput import JobGoodput
@@ -49,7 +48,7 @@ from tracekit.analysis.request_goodput import request_goodput
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput
 from tracekit.analysis.request_whatif import RequestWhatIf, request_whatif
 from tracekit.analysis.request_whatif_basis import WhatIfBasis
-from tracekit.analysis.selection import Selection
+from tracekit.analysis.selection import CALLS_UNIT_LIMIT, Selection
 from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
 from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
 from tracekit.analysis.tail import chosen_quantile, tail

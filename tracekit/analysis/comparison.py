@@ -90,8 +90,8 @@ class Comparison:
 
     A context manager. On the cursor of its selection it owns the frame `tail_members` (`unit_id`, `band`: number of
     the cohort, `bin`: slice of time or window, `class_id`, `weight`) and the table `tail_stage_rows` (time of these
-    units by window, stage and operation), and `tail_attributes` where attributes are compared; statements of
-    `queries/tail` read them. All are gone when it is closed.
+    units by window, stage and operation), and `tail_attributes` and `tail_hosts` where attributes are compared;
+    statements of `queries/tail` read them. All are gone when it is closed.
     """
 
     def __init__(self, selection: Selection, layout: Layout) -> None:
@@ -104,7 +104,7 @@ class Comparison:
 
     def close(self) -> None:
         """Drop the tables."""
-        self.selection.drop("tail_stage_rows", "tail_attributes")
+        self.selection.drop("tail_stage_rows", "tail_attributes", "tail_hosts")
         self.selection.unregister("tail_members")
 
     def __enter__(self) -> Self:
@@ -142,6 +142,11 @@ class Comparison:
     def create_table(self, table: str, name: str, /, **parameters: Any) -> None:
         """Keep the rows of `queries/<name>.sql` as the temporary table `table`."""
         self.selection.create_table(table, name, **parameters)
+
+    def create_host_table(self) -> None:
+        """Make the table `tail_hosts` (`tail/unit_hosts.sql`)."""
+        self.selection.sample()
+        self.create_table("tail_hosts", "tail/unit_hosts", rest_band=self.layout.rest)
 
     def _create_tables(self) -> None:
         self.selection.register("tail_members", _members(self.layout.cohorts))

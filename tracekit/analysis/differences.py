@@ -46,6 +46,7 @@ def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str], l
     # Whole counts: a finer split by time would only matter to a test that needs one.
     parameters = {"rest_band": comparison.layout.rest, "block_count": 1}
     comparison.create_table("tail_attributes", "tail/attribute_rows", **parameters)
+    comparison.create_host_table()
     chosen, set_aside = _comparable_attributes(comparison)
     parts = [comparison.rows(f"tail/{name}", **parameters) for name in ("difference_columns", "difference_hosts")]
     parts += [comparison.rows("tail/difference_attribute", attribute=key) for key in chosen]

@@ -35,9 +35,6 @@ CERTAIN = 0.01
 GROWN_FACTOR = 1.1
 """A call that takes less than so many times what it took has not grown, however certain it is."""
 
-CALLS_UNIT_LIMIT = 20_000
-"""About so many units are looked at on each side: more do not make a finding clearer."""
-
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 128
 """Blocks of the time of the baseline: as long as the selection, but at least and at most so many."""
 
@@ -67,12 +64,12 @@ def create_call_rows(comparison: Comparison) -> bool:
     metric = comparison.selection.metric
     if not comparison.layout.levels or metric.unit_kind != UnitKind.REQUEST:
         return False
+    comparison.selection.sample()
     comparison.create_table(
         _TABLE,
         "tail/call_rows",
         windows=None if metric.covers_unit else list(metric.windows),
         is_per_token=metric.is_per_token,
-        unit_limit=CALLS_UNIT_LIMIT,
         fewest_blocks=FEWEST_BLOCKS,
         most_blocks=MOST_BLOCKS,
     )

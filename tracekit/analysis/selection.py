@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import duckdb
 import polars as pl
@@ -20,6 +21,11 @@ from tracekit.store import Database
 
 CLASS_LIMIT = 255
 """Classes of units that stay apart; rarer ones are one class together, shown as such."""
+
+CALLS_UNIT_LIMIT = 20_000
+"""About so many units of each side are looked at call by call: more do not make a finding clearer."""
+
+Kept = TypeVar("Kept")
 
 _UNKNOWN_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
 
@@ -49,6 +55,7 @@ class Selection:
         self.metric = METRICS[metric]
         self.database = database
         self._cursor = database.cursor()
+        self._kept: dict[str, Any] = {}
         try:
             self._select(where=where, baseline=baseline, outcome=outcome)
         except BaseException:
@@ -73,12 +80,24 @@ class Selection:
         columns = self._cursor.execute(queries.text("tail/measured_units")).fetchnumpy()
         return [MeasuredUnits.of_side(columns, side) for side in (SELECTION, BASELINE)]
 
+    def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """What `make` gives, made once under this name: what is the same whichever cohorts are compared."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        found: Kept = self._kept[name]
+        return found
+
+    def sample(self) -> None:
+        """Make the table `tail_sampled`, once: some units of both sides; none without a baseline selection."""
+        limit = CALLS_UNIT_LIMIT if self.sides[BASELINE].count else 0
+        self.kept("sample", lambda: self.create_table("tail_sampled", "tail/sampled_units", unit_limit=limit))
+
     @cached_property
     def left_out(self) -> pl.DataFrame:
         """How many units do not enter, by `side` and `reason`: rows of `tail/left_out.sql`."""
         return self.rows("tail/left_out")
 
-    @property
+    @cached_property
     def stored_count(self) -> int:
         """Units of the metric's kind in the store, whatever their outcome."""
         return int(self.rows("tail/stored_count", unit_kind=self.metric.unit_kind).item())

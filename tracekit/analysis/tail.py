@@ -130,19 +130,20 @@ def tail(
     `InsufficientDataError` where the stored stages contradict the durations.
     """
     asked = TailQuestion(metric, quantile, where, baseline, outcome)
-    if baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST:
-        with Selection(database, metric, where=where, outcome=outcome) as selection:
-            changes = found_changes(selection)
-        if (answer := _of_change(database, asked, changes)) is not None:
-            return answer
-    return _of_slowest_or_all(database, asked)
+    with _selected(database, asked) as selection:
+        is_open = baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST
+        changes = found_changes(selection) if is_open else []
+        answer = _of_change(database, asked, changes)
+        return _of_slowest_or_all(selection, asked) if answer is None else answer
 
 
 def _of_change(database: Database, asked: TailQuestion, changes: list[Change]) -> TailAnswer | None:
     """The answer of the clearest change that a comparison bears out; of one that could be load only without another."""
     doubtful = None
     for change in changes:
-        answer = _of_slowest_or_all(database, replace(asked, change=change))
+        of_change = replace(asked, change=change)
+        with _selected(database, of_change) as selection:
+            answer = _of_slowest_or_all(selection, of_change)
         if answer.verdict in AMBIGUOUS:
             doubtful = doubtful or answer
         elif answer.verdict not in UNCONFIRMED:
@@ -157,27 +158,30 @@ AMBIGUOUS = ("load_or_slowness", "size_or_slowness", "mix_not_slowness")
 """Verdicts that accuse no stage for certain."""
 
 
-def _of_slowest_or_all(database: Database, asked: TailQuestion) -> TailAnswer:
+def _selected(database: Database, asked: TailQuestion) -> Selection:
+    conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
+    return Selection(database, asked.metric, **conditions, outcome=asked.outcome)
+
+
+def _of_slowest_or_all(selection: Selection, asked: TailQuestion) -> TailAnswer:
     """The answer of the slowest; where it names no stage, that of all, who show a small change better, if it does."""
-    answer = _answered(database, asked)
+    answer = _answered(selection, asked)
     is_open = asked.quantile is None and answer.quantile > 0 and answer.comparison == "selection"
     if not is_open or answer.verdict not in (*UNCONFIRMED, "excess_spread"):
         return answer
-    of_all = _answered(database, replace(asked, used=0.0))
+    of_all = _answered(selection, replace(asked, used=0.0))
     names_more = of_all.verdict not in UNCONFIRMED and not (answer.verdict == of_all.verdict == "excess_spread")
     return replace(of_all, is_of_all=True) if names_more else answer
 
 
-def _answered(database: Database, asked: TailQuestion) -> TailAnswer:
-    conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
-    with Selection(database, asked.metric, **conditions, outcome=asked.outcome) as selection:
-        quantile = asked.quantile if asked.used is None else asked.used
-        used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
-        places = 1.0 if asked.change is None else asked.change.places
-        layout = Layout.of(selection.sides, asked.comparison, quantile=used, places=places)
-        with Comparison(selection, layout) as comparison:
-            judgement = None if comparison.is_empty else _judged(comparison, used)
-            return _answer(asked, comparison, judgement, quantile=used)
+def _answered(selection: Selection, asked: TailQuestion) -> TailAnswer:
+    quantile = asked.quantile if asked.used is None else asked.used
+    used = chosen_quantile(selection.sides, asked.comparison) if quantile is None else quantile
+    places = 1.0 if asked.change is None else asked.change.places
+    layout = Layout.of(selection.sides, asked.comparison, quantile=used, places=places)
+    with Comparison(selection, layout) as comparison:
+        judgement = None if comparison.is_empty else _judged(comparison, used)
+        return _answer(asked, comparison, judgement, quantile=used)
 
 
 def _started(first_ns: int, end_ns: int, where: str | None) -> str:
@@ -238,7 +242,7 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         clock_resolution_ns=resolution_ns,
         left_out=selection.left_out,
         not_served=selection.rows("tail/not_served", threshold_ns=_threshold(comparison.tail)),
-        evidence=evidence(selection),
+        evidence=selection.kept("evidence", lambda: evidence(selection)),
         units=comparison.units,
         **(_NOTHING if judgement is None else _split(comparison, judgement, resolution_ns=resolution_ns)),
     )
@@ -253,7 +257,7 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     differences, compared, set_aside = difference_frame(comparison)
     facts = _excess(comparison, judgement, resolution_ns)
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
-    grown = _growth(comparison)
+    grown = comparison.selection.kept("growth", lambda: _growth(comparison))
     whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
     if comparison.layout.levels:
         clear = clear_whose(whose).filter(pl.col("excess_ns") >= NEGLIGIBLE_SHARE * comparison.reference.mean_ns)
@@ -267,8 +271,8 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
         "causes": split.cause_frame(comparison, stages),
         "classes": split.class_frame(comparison, by_class, mix),
         "size": size_frame(comparison, operations),
-        "load": load_frame(comparison),
-        "rare_calls": rare_call_frame(comparison),
+        "load": comparison.selection.kept("load", lambda: load_frame(comparison)),
+        "rare_calls": comparison.selection.kept("rare_calls", lambda: rare_call_frame(comparison)),
         **grown,
         "levels": split.level_frame(comparison),
         "whose": whose,

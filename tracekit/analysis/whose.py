@@ -23,9 +23,6 @@ from tracekit.analysis.significance import CONFIDENCE, adjusted_p_values, studen
 from tracekit.analysis.whose_swing import FEWEST_BLOCKS, KEYS, MOST_BLOCKS, swing_frame
 from tracekit.schema import UnitKind
 
-UNIT_LIMIT = 20_000
-"""About so many units are looked at on each side: more do not make a finding clearer."""
-
 MINIMUM_OF_VALUE = 5
 """A value with fewer units on a side, or with fewer others, is not judged."""
 
@@ -80,8 +77,8 @@ def whose_frame(comparison: Comparison, grown: pl.DataFrame, attributes: list[st
     windows = None if metric.covers_unit else list(metric.windows)
     order = [pl.col("significant").fill_null(value=False), pl.col("excess_ns"), pl.col("stage")]
     stages = grown.sort(order, descending=[True, True, False])["stage"].head(STAGE_LIMIT).to_list()
-    limits = {"unit_limit": UNIT_LIMIT, "is_per_token": metric.is_per_token}
-    limits |= {"fewest_blocks": FEWEST_BLOCKS, "most_blocks": MOST_BLOCKS}
+    comparison.selection.sample()
+    limits = {"fewest_blocks": FEWEST_BLOCKS, "most_blocks": MOST_BLOCKS, "is_per_token": metric.is_per_token}
     comparison.create_table("tail_whose", "tail/whose_units", windows=windows, stages=stages, **limits)
     groups = [comparison.rows("tail/whose_columns"), comparison.rows("tail/whose_hosts")]
     groups += [comparison.rows("tail/whose_attribute", attribute=key) for key in attributes]
