@@ -34,6 +34,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
     "--since", metavar="TIME", help="Leave out files that were last changed before, such as 2026-11-30T12:00Z."
 )
 @click.option(
+    "--endpoint",
+    metavar="URL",
+    help="The store that s3:// means, where it is not Amazon's; AWS_ENDPOINT_URL stands for it.",
+)
+@click.option(
     "--partitions",
     "part_count",
     type=click.IntRange(min=1),
@@ -47,13 +52,15 @@ def build(
     engine: str,
     master: str | None,
     since: str | None,
+    endpoint: str | None,
     part_count: int | None,
     output_format: str,
     output_path: Path | None,
 ) -> None:
     """Build a warehouse of Parquet files: what one file no longer holds.
 
-    SRC is a file, a directory or a glob pattern, in the formats of `tracekit ingest`. The first run makes the
+    SRC is a file, a directory, a glob pattern, or an object, a prefix or a pattern in a store with the API of S3
+    (s3://BUCKET/…), in the formats of `tracekit ingest`. The first run makes the
     warehouse, later ones add the sources that are new or have changed: requests, steps and jobs that they touch are
     made anew. A build is committed as a whole at its end; one that breaks off changes nothing. Ask the warehouse with
     `--db FOLDER`. What cannot be stored is counted by reason; then the exit code is 1.
@@ -62,6 +69,7 @@ def build(
     Examples:
       tracekit build captures/ --to warehouse
       tracekit build '/mnt/otlp/2026-12-01/*.pb.zst' --to warehouse --partitions 16
+      tracekit build 's3://telemetry/otlp/year=2026/month=12/day=*' --to warehouse
       tracekit build /mnt/otlp --to /mnt/warehouse --engine spark --master spark://127.0.0.1:7077
       tracekit tail --db warehouse --metric ttft
     """
@@ -73,6 +81,7 @@ def build(
             engine=chosen,
             part_count=part_count,
             since_ns=since_ns,
+            endpoint=endpoint,
             progress=progress,
         )
     _tell(built)

@@ -1,4 +1,4 @@
-"""What to read: files, the files of a folder, the matches of a glob pattern, standard input."""
+"""What to read: files, the files of a folder, the matches of a glob pattern, objects of a store, standard input."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from tracekit.ingest import objects
+
 STANDARD_INPUT = "-"
 
 
@@ -20,18 +22,27 @@ class Source:
     """One file to read, or what is wrong with it."""
 
     name: str
-    """The path as people would write it; `-` for standard input."""
+    """The path as people would write it; `-` for standard input, `s3://BUCKET/KEY` for an object."""
     size_bytes: int = 0
     """Size where it is known before reading."""
     is_named: bool = True
     """Whether it was asked for by itself, not found in a folder."""
     error: str | None = None
     """Why there is nothing to read."""
+    modified_ns: int | None = None
+    """When it was last changed, where that is known."""
+    endpoint: str | None = None
+    """URL of the store that has the object, None for that of Amazon."""
 
     @property
     def path(self) -> Path | None:
         """The file, where it is one."""
-        return None if self.name == STANDARD_INPUT else Path(self.name)
+        return None if self.name == STANDARD_INPUT or self.is_object else Path(self.name)
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it lies in an object store."""
+        return objects.is_object(self.name)
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -40,17 +51,33 @@ class Source:
             # A file object of its own: a thread that still reads must not hold the interpreter's at its end.
             with io.open(0, "rb", closefd=False) as stream:  # noqa: UP020
                 yield stream
+        elif self.is_object:
+            with objects.open_object(self.name, endpoint=self.endpoint) as stream:
+                yield stream
         else:
             with Path(self.name).open("rb") as stream:
                 yield stream
 
 
-def find(paths: Iterable[str | Path]) -> list[Source]:
+def find(paths: Iterable[str | Path], *, endpoint: str | None = None) -> list[Source]:
     """The sources behind paths, in the order given; inside a folder (read recursively) and a pattern, sorted.
 
-    What cannot be found or listed is a source with an `error`.
+    Names of objects (`s3://`, `s3a://`) are looked up at `endpoint`, by default that of the environment. What cannot be
+    found or listed is a source with an `error`.
     """
-    return [source for path in paths for source in _behind(str(path))]
+    endpoint = endpoint or objects.default_endpoint()
+    return [
+        source
+        for path in map(str, paths)
+        for source in (_objects(path, endpoint) if objects.is_object(path) else _behind(path))
+    ]
+
+
+def _objects(name: str, endpoint: str | None) -> list[Source]:
+    return [
+        Source(each.name, each.size_bytes, each.is_named, each.error, each.modified_ns, endpoint)
+        for each in objects.find_objects(name, endpoint=endpoint)
+    ]
 
 
 def _behind(path: str) -> list[Source]:
@@ -87,7 +114,7 @@ def _file(path: str, *, is_named: bool) -> Source:
         return Source(name=path, is_named=is_named, error=reason(error))
     if not is_named and not stat.S_ISREG(status.st_mode):
         return Source(name=path, is_named=False, error="is no regular file; name it to read it")
-    return Source(name=path, size_bytes=status.st_size, is_named=is_named)
+    return Source(name=path, size_bytes=status.st_size, is_named=is_named, modified_ns=status.st_mtime_ns)
 
 
 def _unreadable(error: OSError) -> Source:

@@ -41,6 +41,7 @@ def build(
     engine: Engine,
     part_count: int | None = None,
     since_ns: int | None = None,
+    endpoint: str | None = None,
     progress: Progress | None = None,
 ) -> Built:
     """Build the warehouse in a folder of sources, or build into it those that it does not have yet.
@@ -48,8 +49,9 @@ def build(
     Everything is committed at the end by one exchange of the manifest; until then readers see what was there. Answers
     from it are those of a store that ingested the same sources in the same order: by name, and those of a later build
     behind those of an earlier one. The report has the sources that were read now. `part_count` is how many parts the
-    new records are dealt to, `since_ns` leaves out files that were last changed before, `progress` is called with
-    bytes done and bytes in all. Raises `StoreLockedError` while another build holds the folder, `StoreError` where it
+    new records are dealt to, `since_ns` leaves out files that were last changed before, `endpoint` is the URL of the
+    store that `s3://` and `s3a://` mean, `progress` is called with bytes done and bytes in all. Raises
+    `StoreLockedError` while another build holds the folder, `StoreError` where it
     cannot be written; nothing is changed then.
     """
     if part_count is not None and part_count < 1:
@@ -59,7 +61,7 @@ def build(
         old = manifests.read(location) if manifests.is_warehouse(location) else Manifest()
         check_readable(location, old)
         remove_unnamed(location, old)
-        chosen = choose(sources, old, since_ns=since_ns)
+        chosen = choose(sources, old, since_ns=since_ns, endpoint=endpoint)
         steps = Steps(location, staging, engine, old, part_count, Shares(progress, chosen.new))
         return Built(_committed(steps, chosen.new), chosen.known_count, chosen.left_out_count)
 
@@ -119,6 +121,8 @@ def _entries(decoded: Sequence[DecodedSource], last_ingest_id: int) -> list[Sour
                 counts=each.counts,
                 error=ended.error,
                 is_skipped=ended.is_unknown and not each.batches and not source.is_named,
+                modified_ns=source.modified_ns,
+                endpoint=source.endpoint,
             )
         )
     return entries

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tracekit.ingest import Decoded, Ended, Source, decoded_as_read
+from tracekit.ingest import Decoded, Ended, Source, decoded_as_read, entity_tag
 from tracekit.records import Batch, empty_table
 from tracekit.store import Database, Reject, WriteCounts, added, decoder_rejects, sort_by_service
 from tracekit.warehouse.exchange import Stretch, StretchWriter
@@ -55,9 +55,11 @@ class DecodedSource:
 
 
 def digest_of(source: Source) -> str | None:
-    """SHA-256 of the bytes of a source, None where they cannot be read."""
+    """SHA-256 of the bytes of a source, for an object its entity tag; None where they cannot be read."""
     digest = hashlib.sha256()
     try:
+        if source.is_object and (tag := entity_tag(source.name, endpoint=source.endpoint)) is not None:
+            return f"etag:{tag}"
         with source.open() as stream:
             while piece := stream.read(_PIECE_BYTES):
                 digest.update(piece)
@@ -69,6 +71,8 @@ def digest_of(source: Source) -> str | None:
 def decode_source(task: DecodeTask) -> DecodedSource:
     """Read a source to its end, as an ingest does, into files that the next step reads."""
     received_ns = time.time_ns()
+    # Before it is read: a source that grows meanwhile is another one to the next build, which reads it again.
+    digest = None if task.source.error else digest_of(task.source)
     batches: list[DecodedBatch] = []
     names: list[Names] = []
     traces: list[pa.Table] = []
@@ -84,7 +88,6 @@ def decode_source(task: DecodeTask) -> DecodedSource:
             traces.append(_distinct(batch.spans.select(["trace_id"])))
             counts = added(counts, WriteCounts(rejects=_rejects(item)))
             batches.append(_written(writer, batch))
-    digest = None if task.source.error else digest_of(task.source)
     distinct = _distinct(pa.concat_tables([empty_table("spans").select(["trace_id"]), *traces]))
     return DecodedSource(
         task.source, digest, received_ns, format, tuple(batches), distinct, all_names(names), counts, ended

@@ -51,7 +51,7 @@ class SourceEntry:
     name: str
     size_bytes: int
     digest: str | None
-    """SHA-256 of its bytes; None for one that could not be read."""
+    """SHA-256 of its bytes, for an object its entity tag; None for one that could not be read."""
     ingest_id: int | None
     """Its number in the columns `ingest_id`; None for one that brought nothing."""
     format: str | None
@@ -59,6 +59,10 @@ class SourceEntry:
     counts: WriteCounts
     error: str | None = None
     is_skipped: bool = False
+    modified_ns: int | None = None
+    """When it had last been changed."""
+    endpoint: str | None = None
+    """URL of the store that has the object, None for that of Amazon."""
 
 
 @dataclass(frozen=True, slots=True)
