@@ -8,13 +8,14 @@ from importlib import metadata
 from pathlib import Path
 
 from tracekit.errors import UsageError
-from tracekit.ingest import FileReport, IngestReport, Source
+from tracekit.ingest import FileReport, IngestReport
 from tracekit.store import SCHEMA_VERSION, Reject, WriteCounts, added
 from tracekit.warehouse import manifest as manifests
 from tracekit.warehouse.decoding import DecodedSource
 from tracekit.warehouse.engines import Engine
 from tracekit.warehouse.folder import building, remove_unnamed
 from tracekit.warehouse.jobs import build_jobs
+from tracekit.warehouse.lookback import LookBack
 from tracekit.warehouse.manifest import Manifest, SourceEntry
 from tracekit.warehouse.parts import BuiltPart
 from tracekit.warehouse.progress import Progress, Shares
@@ -32,6 +33,8 @@ class Built:
     """Sources that an earlier build read, and that are as they were."""
     left_out_count: int
     """Sources that were last changed before the time that was asked for."""
+    late_count: int = 0
+    """New spans that begin longer than the look-back before the newest that the warehouse had."""
 
 
 def build(
@@ -42,6 +45,8 @@ def build(
     part_count: int | None = None,
     since_ns: int | None = None,
     endpoint: str | None = None,
+    look_back_ns: int | None = None,
+    is_compacting: bool = False,
     progress: Progress | None = None,
 ) -> Built:
     """Build the warehouse in a folder of sources, or build into it those that it does not have yet.
@@ -50,28 +55,40 @@ def build(
     from it are those of a store that ingested the same sources in the same order: by name, and those of a later build
     behind those of an earlier one. The report has the sources that were read now. `part_count` is how many parts the
     new records are dealt to, `since_ns` leaves out files that were last changed before, `endpoint` is the URL of the
-    store that `s3://` and `s3a://` mean, `progress` is called with bytes done and bytes in all. Raises
-    `StoreLockedError` while another build holds the folder, `StoreError` where it
-    cannot be written; nothing is changed then.
+    store that `s3://` and `s3a://` mean, `progress` is called with bytes done and bytes in all.
+
+    `look_back_ns`: how long before and after a new span to look for what belongs to its request; None looks everywhere.
+    Within it the warehouse equals one build of everything; new spans that begin longer before the newest are counted.
+    `is_compacting` puts small parts together; a build does that by itself when there are more than 16. Raises
+    `StoreLockedError` while another build holds the folder, `StoreError` where it cannot be written; nothing is changed
+    then.
     """
-    if part_count is not None and part_count < 1:
-        raise UsageError(f"there are to be {part_count} partitions; give at least 1", option="partitions")
+    _check(part_count, look_back_ns)
     location = Path(folder).resolve()
     with building(location) as staging:
         old = manifests.read(location) if manifests.is_warehouse(location) else Manifest()
         check_readable(location, old)
         remove_unnamed(location, old)
         chosen = choose(sources, old, since_ns=since_ns, endpoint=endpoint)
-        steps = Steps(location, staging, engine, old, part_count, Shares(progress, chosen.new))
-        return Built(_committed(steps, chosen.new), chosen.known_count, chosen.left_out_count)
+        shares = Shares(progress, chosen.new)
+        steps = Steps(location, staging, engine, old, part_count, shares, LookBack(look_back_ns), is_compacting)
+        decoded = steps.decode(chosen.new)
+        late_count = sum(each.late_count for each in decoded)
+        return Built(_committed(steps, decoded), chosen.known_count, chosen.left_out_count, late_count)
 
 
-def _committed(steps: Steps, sources: Sequence[Source]) -> IngestReport:
-    """Build the sources, name the result, and say what became of them."""
-    decoded = steps.decode(sources)
+def _check(part_count: int | None, look_back_ns: int | None) -> None:
+    if part_count is not None and part_count < 1:
+        raise UsageError(f"there are to be {part_count} partitions; give at least 1", option="partitions")
+    if look_back_ns is not None and look_back_ns < 0:
+        raise UsageError("a look-back is a time of zero or more, such as 2h", option="look-back")
+
+
+def _committed(steps: Steps, decoded: Sequence[DecodedSource]) -> IngestReport:
+    """Build what was decoded, name the result, and say what became of the sources."""
     entries = _entries(decoded, steps.old.last_ingest_id)
     kept = [entry for entry in entries if entry.digest is not None]
-    if not kept and steps.old.commit:
+    if not kept and steps.old.commit and not steps.to_merge(steps.old.of_kind("spans")):
         return IngestReport(tuple(map(_reported, decoded, entries)))
     manifest = _manifest(steps, decoded, kept)
     manifests.write(steps.folder, manifest)
@@ -93,10 +110,12 @@ def _manifest(steps: Steps, decoded: Sequence[DecodedSource], entries: list[Sour
     )
     dimensions = steps.number_senders(decoded, number=old.next_part)
     built, kept = steps.build_parts(decoded, draft.sources, dimensions, first_number=old.next_part + 2)
-    parts = (*kept, *(each.part for each in built), dimensions, *old.of_kind("jobs"))
+    next_part = old.next_part + 2 + len(built)
+    of_spans = steps.merged([*kept, *(each.part for each in built)], first_number=next_part)
+    parts = (*of_spans, dimensions, *old.of_kind("jobs"))
     draft = replace(
         draft,
-        next_part=old.next_part + 2 + len(built),
+        next_part=max(next_part, *(part.number + 1 for part in parts)),
         sources=(*old.sources, *_counted(entries, built)),
         parts=parts,
     )

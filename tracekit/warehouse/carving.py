@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -37,12 +37,13 @@ class Held:
     """What a warehouse holds of requests and jobs that are touched.
 
     groups: traces that belong together, old and new. touched: `trace_id` of all traces that are built now. span_count:
-    spans of them that are stored.
+    spans of them that are stored. near: the old parts that may have some.
     """
 
     groups: Groups
     touched: pa.Table
     span_count: int
+    near: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +82,21 @@ class Carving:
                 self.moved[part].setdefault(table, []).append(path)
 
 
-def find_touched(folder: Path, old: Manifest, traces: Sequence[pa.Table], names: Sequence[Names]) -> Held:
-    """The traces that new spans touch: their own, and those that belong together with them."""
+def find_touched(
+    folder: Path, near: tuple[Part, ...], old: Manifest, traces: Sequence[pa.Table], names: Sequence[Names]
+) -> Held:
+    """The traces of near parts that new spans touch: their own, and those that belong together with them."""
     new = pa.concat_tables(traces).group_by(["trace_id"]).aggregate([]) if traces else pa.table({"trace_id": []})
-    if not any(old.files("spans")):
+    looked_at = Manifest(parts=(*near, *old.of_kind("dimensions")))
+    if not any(looked_at.files("spans")):
         return Held(groups_of(all_names(names)), new, 0)
-    with opened(folder, old) as database, closing(database.cursor()) as cursor:
+    with opened(folder, looked_at) as database, closing(database.cursor()) as cursor:
         known = Names(*(pairs_of(cursor.sql(queries.text(f"warehouse/known_{kind}"))) for kind in ("requests", "jobs")))
         groups = groups_of(all_names([known, *names]))
         touched = _touched(new, groups.members)
         _register(cursor, touched)
         (count,) = cursor.execute(f"SELECT count(*) FROM base.spans WHERE {_TOUCHED}").fetchall()[0]
-        return Held(groups, touched, count)
+        return Held(groups, touched, count, near)
 
 
 def _touched(new: pa.Table, members: pa.Table) -> pa.Table:
@@ -113,15 +117,16 @@ def _register(cursor: duckdb.DuckDBPyConnection, touched: pa.Table) -> None:
 def carve(engine: Engine, folder: Path, staging: Path, old: Manifest, held: Held, part_count: int) -> Carving:
     """Take what is touched out of every old part that has some of it."""
     carving = Carving()
-    parts = old.of_kind("spans")
-    if not held.span_count:
-        carving.kept += parts
+    parts = held.near if held.span_count else ()
+    carving.kept += [part for part in old.of_kind("spans") if part not in parts]
+    if not parts:
         return carving
     touched, groups = str(staging / "touched.arrow"), str(staging / "groups.arrow")
     feather.write_feather(held.touched, touched)
     tasks = [CarveTask(part, str(folder), str(staging), touched, groups, part_count) for part in parts]
     for carved in engine.run(carve_part, tasks):
         carving.add(carved)
+    carving.kept.sort(key=lambda part: part.number)
     return carving
 
 
@@ -134,7 +139,7 @@ def carve_part(task: CarveTask) -> Carved:
         _register(cursor, touched.append_column("part", to_parts))
         if not cursor.execute(f"SELECT 1 FROM base.spans WHERE {_TOUCHED} LIMIT 1").fetchall():
             return Carved(task.part, {})
-        kept = Part(task.part.number, task.part.kind, tuple(_kept(cursor, task)))
+        kept = replace(task.part, files=tuple(_kept(cursor, task)))
         return Carved(kept, dict(_moved(cursor, task)))
 
 

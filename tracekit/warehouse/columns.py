@@ -50,10 +50,17 @@ _WAYS: Mapping[str, _Way] = {
 }
 _AS_IT_IS = _Way("{}", "{}")
 _IDS = ("span_id", "content_hash")
+_COLUMNS: dict[str, list[Column]] = {}
 
 
 def table_columns(cursor: duckdb.DuckDBPyConnection, table: str) -> list[Column]:
-    """The columns of a table of the store, in order."""
+    """The columns of a table of the store, in order; every store of this process has the same."""
+    if table not in _COLUMNS:
+        _COLUMNS[table] = _found_columns(cursor, table)
+    return _COLUMNS[table]
+
+
+def _found_columns(cursor: duckdb.DuckDBPyConnection, table: str) -> list[Column]:
     statement = (
         "SELECT column_name, data_type FROM duckdb_columns() "
         "WHERE schema_name = 'base' AND table_name = $table ORDER BY column_index"

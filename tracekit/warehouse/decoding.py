@@ -13,6 +13,7 @@ from tracekit.ingest import Decoded, Ended, Source, decoded_as_read, entity_tag
 from tracekit.records import Batch, empty_table
 from tracekit.store import Database, Reject, WriteCounts, added, decoder_rejects, sort_by_service
 from tracekit.warehouse.exchange import Stretch, StretchWriter
+from tracekit.warehouse.lookback import Hours, count_before, hours_of
 from tracekit.warehouse.names import Names, all_names, names_of
 
 _SENDERS = ("resources", "scopes", "span_keys", "metric_streams")
@@ -25,6 +26,8 @@ class DecodeTask:
 
     source: Source
     folder: str
+    late_before_ns: int | None = None
+    """Spans that begin before are counted as late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class DecodedSource:
     """What was read of a source.
 
     traces: `trace_id` of each of its traces. counts: what was set aside before anything is stored.
+    hours: those in which its spans lie. late_count: spans that begin longer ago than the build looks back.
     """
 
     source: Source
@@ -52,6 +56,8 @@ class DecodedSource:
     names: Names
     counts: WriteCounts
     ended: Ended
+    hours: Hours = ()
+    late_count: int = 0
 
 
 def digest_of(source: Source) -> str | None:
@@ -76,6 +82,8 @@ def decode_source(task: DecodeTask) -> DecodedSource:
     batches: list[DecodedBatch] = []
     names: list[Names] = []
     traces: list[pa.Table] = []
+    hours: set[tuple[int, int]] = set()
+    late_count = 0
     format, counts, ended = None, WriteCounts(), Ended(task.source)
     with Database.open(None) as scratch, StretchWriter(Path(task.folder), "decoded") as writer:
         for item in decoded_as_read(task.source):
@@ -87,10 +95,22 @@ def decode_source(task: DecodeTask) -> DecodedSource:
             names.append(names_of(batch, scratch))
             traces.append(_distinct(batch.spans.select(["trace_id"])))
             counts = added(counts, WriteCounts(rejects=_rejects(item)))
+            hours.update(hours_of(batch.spans))
+            late_count += count_before(batch.spans, task.late_before_ns)
             batches.append(_written(writer, batch))
     distinct = _distinct(pa.concat_tables([empty_table("spans").select(["trace_id"]), *traces]))
     return DecodedSource(
-        task.source, digest, received_ns, format, tuple(batches), distinct, all_names(names), counts, ended
+        source=task.source,
+        digest=digest,
+        received_ns=received_ns,
+        format=format,
+        batches=tuple(batches),
+        traces=distinct,
+        names=all_names(names),
+        counts=counts,
+        ended=ended,
+        hours=tuple(sorted(hours)),
+        late_count=late_count,
     )
 
 

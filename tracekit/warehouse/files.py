@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import duckdb
@@ -13,6 +13,7 @@ from tracekit.warehouse.manifest import DataFile
 
 DATA = "data"
 """The folder with the Parquet files, one folder a table in it."""
+_FORMAT = "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)"
 
 
 def export(
@@ -28,17 +29,26 @@ def export(
 
     `first_unit_id` is added to the numbers of units.
     """
-    path = folder / DATA / table / f"{name}-{secrets.token_hex(8)}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = _new_path(folder, table, name)
     selected = portable([each for each in table_columns(cursor, table) if each.name != "rowid"])
     numbered = f"(SELECT * REPLACE (unit_id + {first_unit_id} AS unit_id) FROM base.{table})"
     source = numbered if '"unit_id"' in selected and first_unit_id else f"base.{table}"
     statement = f"COPY (SELECT {selected} FROM {source} AS {table} WHERE {where}) TO {_literal(path)} "
-    rows = int(cursor.execute(statement + "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)").fetchall()[0][0])
+    rows = int(cursor.execute(statement + _FORMAT).fetchall()[0][0])
     if not rows:
         path.unlink()
         return None
     return DataFile(table, path.relative_to(folder).as_posix(), rows, path.stat().st_size)
+
+
+def put_together(
+    cursor: duckdb.DuckDBPyConnection, folder: Path, table: str, files: Sequence[DataFile], *, name: str
+) -> DataFile:
+    """Write the rows of several files of a table, one behind the other, to a file under a name of this attempt."""
+    path = _new_path(folder, table, name)
+    listed = ", ".join(_literal(folder / file.path) for file in files)
+    cursor.execute(f"COPY (FROM read_parquet([{listed}])) TO {_literal(path)} {_FORMAT}")
+    return DataFile(table, path.relative_to(folder).as_posix(), sum(file.rows for file in files), path.stat().st_size)
 
 
 def exported(
@@ -47,6 +57,12 @@ def exported(
     """Write all rows of tables; the files of those that have any."""
     files = (export(cursor, folder, table, name=name, first_unit_id=first_unit_id) for table in tables)
     return tuple(file for file in files if file is not None)
+
+
+def _new_path(folder: Path, table: str, name: str) -> Path:
+    path = folder / DATA / table / f"{name}-{secrets.token_hex(8)}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _literal(path: Path) -> str:

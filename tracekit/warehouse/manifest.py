@@ -18,6 +18,8 @@ from tracekit.errors import StoreError, StoreVersionError
 from tracekit.store import Reject, WriteCounts
 
 NAME = "manifest.json"
+COUNTED_TABLES = ("spans", "metric_points", "metric_histograms", "metric_summaries", "logs")
+"""Tables whose rows tell how much a part holds."""
 FORMAT = "tracekit-warehouse"
 VERSION = 1
 """Of the manifest and of the columns of the files; a reader refuses a newer one."""
@@ -42,6 +44,17 @@ class Part:
     kind: str
     """spans, dimensions or jobs."""
     files: tuple[DataFile, ...]
+    first_ns: int | None = None
+    """When the first of its spans begins, None where it has none, or where it was built before this was noted."""
+    last_ns: int | None = None
+    """When the last of its spans ends."""
+    has_jobs: bool = True
+    """Whether processes of training jobs may have spans in it."""
+
+    @property
+    def row_count(self) -> int:
+        """Its spans and other records."""
+        return sum(file.rows for file in self.files if file.table in COUNTED_TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,11 @@ class Manifest:
     def last_ingest_id(self) -> int:
         """The largest number of a source, 0 for none."""
         return max((entry.ingest_id or 0 for entry in self.sources), default=0)
+
+    @property
+    def newest_ns(self) -> int | None:
+        """When the last span of all ends, None without any."""
+        return max((part.last_ns for part in self.parts if part.last_ns is not None), default=None)
 
     def files(self, table: str) -> Iterator[DataFile]:
         """The files of a table, in order of their parts."""
@@ -153,9 +171,7 @@ def _checked(content: Any, folder: Path) -> Manifest:
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
-    parts = tuple(
-        Part(part["number"], part["kind"], tuple(_file(**file) for file in part["files"])) for part in content["parts"]
-    )
+    parts = tuple(Part(**part | {"files": tuple(_file(**file) for file in part["files"])}) for part in content["parts"])
     sources = tuple(_source(entry) for entry in content["sources"])
     numbers = {name: content[name] for name in ("commit", "next_part", "schema_version", "created_by")}
     return Manifest(parts=parts, sources=sources, **numbers)

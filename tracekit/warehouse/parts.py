@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 from pyarrow import compute
 
+from tracekit import queries
 from tracekit.stages import MOST_TRACES, update_units
 from tracekit.store import Database, IngestWriter, WriteCounts
 from tracekit.warehouse.columns import RECORD_TABLES, SPAN_TABLES
@@ -62,7 +63,8 @@ def build_part(task: PartTask) -> BuiltPart:
         update_units(database, with_jobs=False)
         with closing(database.cursor()) as cursor:
             files = tuple(_files(cursor, task))
-    return BuiltPart(Part(task.number, "spans", files), counts)
+            ((first_ns, last_ns, has_jobs),) = cursor.execute(queries.text("warehouse/part_facts")).fetchall()
+    return BuiltPart(Part(task.number, "spans", files, first_ns, last_ns, has_jobs), counts)
 
 
 def _prepare(database: Database, task: PartTask) -> None:

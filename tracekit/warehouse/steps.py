@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,20 +14,25 @@ from tracekit.ingest import Source
 from tracekit.store import Database
 from tracekit.warehouse.carving import Held, carve, find_touched
 from tracekit.warehouse.columns import DIMENSION_TABLES, RECORD_TABLES
+from tracekit.warehouse.compaction import (
+    MOST_SMALL_PARTS,
+    RECORDS_OF_A_PART,
+    MergeTask,
+    groups_to_merge,
+    merge_parts,
+)
 from tracekit.warehouse.decoding import DecodedSource, DecodeTask, decode_source
 from tracekit.warehouse.dimensions import add_senders
 from tracekit.warehouse.engines import Engine
 from tracekit.warehouse.exchange import read_stretch
 from tracekit.warehouse.files import exported
 from tracekit.warehouse.grouping import Groups
+from tracekit.warehouse.lookback import LookBack
 from tracekit.warehouse.manifest import Manifest, Part, SourceEntry
 from tracekit.warehouse.parts import BuiltPart, PartTask, build_part
 from tracekit.warehouse.progress import Shares
 from tracekit.warehouse.reading import load, paths
 from tracekit.warehouse.splitting import Slice, SplitTask, split
-
-RECORDS_OF_A_PART = 250_000
-"""Records that a part gets where nobody says how many parts there shall be: a worker takes about 1.5 GiB for them."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,13 @@ class Steps:
     old: Manifest
     part_count: int | None
     shares: Shares
+    look_back: LookBack
+    is_compacting: bool
 
     def decode(self, sources: Sequence[Source]) -> list[DecodedSource]:
         """Every source to batches, a task a source."""
-        tasks = [DecodeTask(source, str(self.staging)) for source in sources]
+        late_before_ns = self.look_back.late_before_ns(self.old)
+        tasks = [DecodeTask(source, str(self.staging), late_before_ns) for source in sources]
         return self.engine.run(decode_source, tasks, done=self.shares.decoded)
 
     def number_senders(self, decoded: Sequence[DecodedSource], *, number: int) -> Part:
@@ -67,7 +75,9 @@ class Steps:
         first_number: int,
     ) -> tuple[list[BuiltPart], list[Part]]:
         """New parts of what is new and of the requests and jobs that it touches, and the old parts without these."""
-        held = find_touched(self.folder, self.old, [each.traces for each in decoded], [each.names for each in decoded])
+        near = self.look_back.near(self.old, {hours for each in decoded for hours in each.hours})
+        traces, names = [each.traces for each in decoded], [each.names for each in decoded]
+        held = find_touched(self.folder, near, self.old, traces, names)
         slices = self._split(decoded, sources, held.groups, part_count := self._parts(decoded, held))
         carved = carve(self.engine, self.folder, self.staging, self.old, held, part_count)
         tasks = [
@@ -86,6 +96,17 @@ class Steps:
             for place, part in enumerate(sorted({*slices, *carved.moved}))
         ]
         return self.engine.run(build_part, tasks, done=self.shares.of_parts(max(1, len(tasks)))), list(carved.kept)
+
+    def to_merge(self, parts: Iterable[Part]) -> list[tuple[Part, ...]]:
+        """Small parts to put together: always when that is asked for, else when there are many."""
+        return groups_to_merge(parts, most_small=1 if self.is_compacting else MOST_SMALL_PARTS)
+
+    def merged(self, parts: Sequence[Part], *, first_number: int) -> list[Part]:
+        """The parts, with the small ones among them put together under new numbers."""
+        groups = self.to_merge(parts)
+        tasks = [MergeTask(number, str(self.folder), group) for number, group in enumerate(groups, first_number)]
+        gone = {part.number for group in groups for part in group}
+        return [*(part for part in parts if part.number not in gone), *self.engine.run(merge_parts, tasks)]
 
     def _parts(self, decoded: Sequence[DecodedSource], held: Held) -> int:
         """How many parts the records are dealt to."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,9 +124,19 @@ CASES: dict[str, Callable[[], dict[str, list[dict[str, object]]]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_one_run_and_many_give_what_a_store_gives(case: str, tmp_path: Path) -> None:
-    sources = written(tmp_path / "sources", **CASES[case]())
+def apart(document: dict[str, Any], number: int) -> dict[str, Any]:
+    """The document with traces of its own for the case of this number."""
+    text = json.dumps(document)
+    return json.loads(re.sub(r'"traceId": "0{16}', f'"traceId": "{number:016x}', text))
+
+
+def test_one_run_and_many_give_what_a_store_gives(tmp_path: Path) -> None:
+    """All cases in the same files: a build costs its start, and the traces of one case are no others'."""
+    files: dict[str, list[dict[str, Any]]] = {"a": [], "b": [], "c": []}
+    for number, case in enumerate(CASES.values(), 1):
+        for name, documents in case().items():
+            files[name] += [apart(document, number) for document in documents]
+    sources = written(tmp_path / "sources", **files)
     build(tmp_path / "once", sources, engine=ONE, part_count=2)
     for count in range(1, len(sources) + 1):
         build(tmp_path / "often", sources[:count], engine=ONE, part_count=2)
