@@ -117,9 +117,11 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     _listen()
     is_kept = not numba.config.DISABLE_JIT and not _is_changed_since_start(function.__module__)
     # Nothing of C calls a kernel, so none needs a wrapper for that: a tenth of the compilation.
-    compiled = numba.njit(cache=is_kept, nogil=True, no_cfunc_wrapper=True, **options)(function)
+    compiled = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     if is_kept:
-        compiled._cache._cache_file._source_stamp = source_digest(function.__module__)
+        from tracekit.kernels.kept_code import KeptCode
+
+        compiled._cache = KeptCode(compiled.py_func, source_stamp=source_digest(function.__module__))
     return compiled
 
 
