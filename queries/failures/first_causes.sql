@@ -85,10 +85,21 @@ stage_times AS (
     WHERE unit_stages.stage != 'unattributed'
     GROUP BY ALL
 ),
+-- Client and server may call an operation alike (gRPC): then the stage of the process that is the cause counts.
 last_stages AS (
-    SELECT stage_times.unit_id, arg_max(stage_times.stage, (stage_times.stage != 'retry', stage_times.self_ns)) AS stage
+    SELECT
+        stage_times.unit_id,
+        arg_max(
+            stage_times.stage,
+            (
+                stage_times.stage != 'retry',
+                coalesce(starts_with(stage_times.stage, resources.service_name || ':'), FALSE),
+                stage_times.self_ns
+            )
+        ) AS stage
     FROM stage_times
     INNER JOIN culprits ON culprits.unit_id = stage_times.unit_id AND culprits.last_operation = stage_times.operation
+    LEFT JOIN base.resources AS resources USING (resource_id)
     GROUP BY stage_times.unit_id
 ),
 longest_stages AS (

@@ -91,7 +91,17 @@ said AS MATERIALIZED (
             TRY_CAST(spans.attributes['http.status_code'] AS BIGINT),
             TRY_CAST(spans.attributes['error.type']::VARCHAR AS BIGINT)
         ) AS http_status,
-        TRY_CAST(spans.attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status,
+        coalesce(
+            TRY_CAST(spans.attributes['rpc.grpc.status_code'] AS BIGINT),
+            list_position(
+                [
+                    'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS',
+                    'PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE',
+                    'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'
+                ],
+                spans.attributes['rpc.response.status_code']::VARCHAR
+            )
+        ) AS grpc_status,
         coalesce(
             spans.attributes['peer.service']::VARCHAR,
             spans.attributes['gen_ai.provider.name']::VARCHAR,
@@ -159,7 +169,14 @@ SELECT
     ) AS is_timeout,
     says_ok,
     least(coalesce(raised_ns, end_ns), end_ns) AS failed_ns,
-    coalesce(error_type, exception_type, 'HTTP ' || http_status, 'gRPC ' || grpc_status) AS error_type,
-    coalesce(exception_message, status_message) AS message,
+    -- A bare Exception without a word, as gRPC's server in Python raises it, says less than the status.
+    coalesce(
+        error_type,
+        CASE WHEN NOT (exception_type = 'Exception' AND coalesce(exception_message, '') = '') THEN exception_type END,
+        'HTTP ' || http_status,
+        'gRPC ' || grpc_status,
+        exception_type
+    ) AS error_type,
+    coalesce(nullif(exception_message, ''), status_message) AS message,
     CASE WHEN kind IN (3, 4) THEN callee END AS callee
 FROM decided

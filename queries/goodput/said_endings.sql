@@ -28,7 +28,17 @@ coded AS MATERIALIZED (
             TRY_CAST(attributes['http.status_code'] AS BIGINT),
             TRY_CAST(attributes['error.type']::VARCHAR AS BIGINT)
         ) AS http_status,
-        TRY_CAST(attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status,
+        coalesce(
+            TRY_CAST(attributes['rpc.grpc.status_code'] AS BIGINT),
+            list_position(
+                [
+                    'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS',
+                    'PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE',
+                    'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'
+                ],
+                attributes['rpc.response.status_code']::VARCHAR
+            )
+        ) AS grpc_status,
         CASE
             WHEN http_status IN (408, 504, 524, 598) OR grpc_status = 4 THEN 'timed_out'
             WHEN http_status = 429 OR grpc_status = 8 THEN 'rejected'
@@ -84,7 +94,17 @@ said AS MATERIALIZED (
             TRY_CAST(own.attributes['http.status_code'] AS BIGINT),
             TRY_CAST(own.attributes['error.type']::VARCHAR AS BIGINT)
         ) AS http_status,
-        TRY_CAST(own.attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status
+        coalesce(
+            TRY_CAST(own.attributes['rpc.grpc.status_code'] AS BIGINT),
+            list_position(
+                [
+                    'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS',
+                    'PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE',
+                    'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'
+                ],
+                own.attributes['rpc.response.status_code']::VARCHAR
+            )
+        ) AS grpc_status
     FROM own
     LEFT JOIN raised USING (trace_id, span_id)
     WHERE own.status_code = 2 OR own.is_root OR raised.span_id IS NOT NULL

@@ -54,15 +54,19 @@ known AS MATERIALIZED (
             attributes['component']::VARCHAR,
             regexp_extract(name, '^worker\.operation\.(.*)', 1)
         ) AS role,
-        TRY_CAST(attributes['ttft_ms'] AS DOUBLE) AS ttft_ms,
+        said_number(attributes['ttft_ms']) AS ttft_ms,
         CASE WHEN abs(ttft_ms) < 1e12 THEN round(ttft_ms * 1e6)::BIGINT ELSE -1 END AS ttft_said_ns,
         CASE
             WHEN ttft_said_ns BETWEEN 0 AND span_ns + 1000000 + span_ns // 100
                 THEN least(ttft_said_ns, span_ns)
         END AS ttft_ns,
-        TRY_CAST(attributes['avg_itl_ms'] AS DOUBLE) AS gap_ms,
-        TRY_CAST(attributes['input_tokens'] AS BIGINT) AS input_tokens,
-        TRY_CAST(attributes['output_tokens'] AS BIGINT) AS output_tokens,
+        said_number(attributes['avg_itl_ms']) AS gap_ms,
+        said_count(attributes['input_tokens']) AS input_tokens,
+        said_count(attributes['output_tokens']) AS output_tokens,
+        CASE
+            WHEN gap_ms IS NOT NULL AND output_tokens > 1
+                THEN gap_ms * (output_tokens - 1) * 1e6 BETWEEN 0 AND 1.01 * span_ns + 1e6
+        END AS gap_fits,
         attributes['model']::VARCHAR AS model
     FROM batch_spans
     WHERE name IN ('http-request', 'handle_payload', 'engine.generate')
@@ -311,7 +315,7 @@ facts AS (
         start_ns + ttft_ns AS first_token_ns,
         CASE
             WHEN output_tokens = 1 THEN start_ns + ttft_ns
-            WHEN gap_ms * (output_tokens - 1) BETWEEN 0 AND 1e12 THEN least(
+            WHEN gap_fits THEN least(
                 start_ns + ttft_ns + round(gap_ms * (output_tokens - 1) * 1e6)::BIGINT, end_ns
             )
         END AS last_token_ns,
@@ -319,7 +323,14 @@ facts AS (
         output_tokens,
         model,
         NULL AS outcome,
-        CASE WHEN ttft_ms IS NOT NULL AND ttft_ns IS NULL THEN 'ttft' END AS conflicts
+        nullif(
+            concat_ws(
+                ',',
+                CASE WHEN ttft_ms IS NOT NULL AND ttft_ns IS NULL THEN 'ttft' END,
+                CASE WHEN NOT gap_fits THEN 'itl' END
+            ),
+            ''
+        ) AS conflicts
     FROM known
     WHERE part_of = 'frontend'
     UNION ALL BY NAME

@@ -31,6 +31,8 @@
 --     with its span; of several that run in parallel (choices) no last token is known.
 --   input_tokens, output_tokens: counts.
 --   model: name of the model.
+--   conflicts: first_token, where the value cannot be: Envoy's AI gateway writes the event of the first token when
+--     the stream ends (all versions that trace, 0.3 to today's RecordResponseChunks in EndSpan).
 --   outcome: what the call itself says, by its status and by why it finished; unknown for a stream
 --     that tells of no end and counts no tokens: it was cut, or left; NULL where it says nothing.
 --     OpenInference shows by the first token that a call streams, and ends only whole streams well.
@@ -217,9 +219,8 @@ told AS (
         batch_spans.status_code,
         batch_spans.start_ns,
         batch_spans.end_ns,
-        TRY_CAST(
-            batch_spans.attributes['gen_ai.response.time_to_first_chunk'] AS DOUBLE
-        ) AS first_chunk_s,
+        batch_spans.scope_name = 'envoyproxy/ai-gateway' AS writes_events_at_end,
+        said_number(batch_spans.attributes['gen_ai.response.time_to_first_chunk']) AS first_chunk_s,
         coalesce(
             TRY_CAST(batch_spans.attributes['gen_ai.request.choice.count'] AS BIGINT), 1
         ) AS choice_count,
@@ -232,19 +233,19 @@ told AS (
         coalesce(
             batch_spans.attributes['openinference.span.kind']::VARCHAR = 'LLM' AND batch_spans.status_code = 0, FALSE
         ) AS is_left_open,
-        TRY_CAST(
+        said_count(
             coalesce(
                 batch_spans.attributes['gen_ai.usage.input_tokens'],
                 batch_spans.attributes['gen_ai.usage.prompt_tokens'],
                 batch_spans.attributes['llm.token_count.prompt']
-            ) AS BIGINT
+            )
         ) AS input_tokens,
-        TRY_CAST(
+        said_count(
             coalesce(
                 batch_spans.attributes['gen_ai.usage.output_tokens'],
                 batch_spans.attributes['gen_ai.usage.completion_tokens'],
                 batch_spans.attributes['llm.token_count.completion']
-            ) AS BIGINT
+            )
         ) AS output_tokens,
         coalesce(
             batch_spans.attributes['gen_ai.response.model']::VARCHAR,
@@ -263,8 +264,9 @@ told AS (
 timed AS (
     SELECT
         told.*,
+        first_token_events.first_token_ns AS seen_ns,
         coalesce(
-            first_token_events.first_token_ns,
+            CASE WHEN NOT coalesce(told.writes_events_at_end, FALSE) THEN first_token_events.first_token_ns END,
             CASE
                 WHEN told.first_chunk_s BETWEEN 0 AND 1e9
                     THEN told.start_ns + round(told.first_chunk_s * 1e9)::BIGINT
@@ -294,7 +296,10 @@ facts AS (
             WHEN finish_reasons IS NOT NULL OR output_tokens > 0 THEN 'ok'
             WHEN is_call AND (is_streaming OR is_left_open AND first_token_ns IS NOT NULL) THEN 'unknown'
             ELSE said_outcome
-        END AS outcome
+        END AS outcome,
+        CASE
+            WHEN first_token_ns IS NULL AND coalesce(seen_ns::DOUBLE, first_chunk_s) IS NOT NULL THEN 'first_token'
+        END AS conflicts
     FROM timed
     LEFT JOIN serving USING (span_row)
 )

@@ -78,17 +78,11 @@ SELECT
     CASE
         WHEN known.name = 'litellm_request' AND in_vain.span_row IS NULL THEN 'gateway'
     END AS vantage,
-    TRY_CAST(
-        coalesce(
-            known.attributes['gen_ai.usage.input_tokens'],
-            known.attributes['gen_ai.usage.prompt_tokens']
-        ) AS BIGINT
+    said_count(
+        coalesce(known.attributes['gen_ai.usage.input_tokens'], known.attributes['gen_ai.usage.prompt_tokens'])
     ) AS input_tokens,
-    TRY_CAST(
-        coalesce(
-            known.attributes['gen_ai.usage.output_tokens'],
-            known.attributes['gen_ai.usage.completion_tokens']
-        ) AS BIGINT
+    said_count(
+        coalesce(known.attributes['gen_ai.usage.output_tokens'], known.attributes['gen_ai.usage.completion_tokens'])
     ) AS output_tokens,
     coalesce(
         known.attributes['gen_ai.response.model']::VARCHAR,

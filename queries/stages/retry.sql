@@ -26,7 +26,9 @@ statuses AS (
         *,
         TRY_CAST(coalesce(attributes['http.response.status_code'], attributes['http.status_code']) AS BIGINT)
             AS http_status,
-        TRY_CAST(attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status,
+        coalesce(
+            said_grpc_status(attributes['rpc.grpc.status_code']), said_grpc_status(attributes['rpc.response.status_code'])
+        ) AS grpc_status,
         TRY_CAST(coalesce(attributes['http.request.resend_count'], attributes['http.resend_count']) AS BIGINT)
             AS resend_count
     FROM batch_spans
@@ -34,7 +36,7 @@ statuses AS (
         status_code = 2
         OR attributes['http.response.status_code']::VARCHAR >= '4'
         OR attributes['http.status_code']::VARCHAR >= '4'
-        OR attributes['rpc.grpc.status_code'] IS NOT NULL
+        OR coalesce(attributes['rpc.grpc.status_code'], attributes['rpc.response.status_code']) IS NOT NULL
         OR attributes['http.request.resend_count'] IS NOT NULL
         OR attributes['http.resend_count'] IS NOT NULL
     )

@@ -17,6 +17,9 @@
 -- `time_in_model_prefill` holds the queue too. The first token is that of the API server; where
 -- its value cannot be, it is a conflict, and the start of `decode_forward` stands for it.
 --
+-- Spans may be lost. Slices whose thread is not there are those of the root, where their trace has one; threads whose
+-- root is not there keep their slices' stages, and nobody knows how the request ended.
+--
 -- Reads batch_spans, base.span_events.
 -- Columns:
 --   span_row: the span.
@@ -46,9 +49,20 @@ roots AS MATERIALIZED (
         OR contains(name, 'Req ')
         AND regexp_matches(name, '^\s*(prefill |decode )?Req [0-9a-f]{1,8}$')
 ),
+under AS (
+    SELECT roots.span_row AS root_row, thread.*
+    FROM roots
+    INNER JOIN batch_spans AS thread
+        ON thread.trace_no = roots.trace_no AND thread.parent_span_id = roots.span_id
+    UNION ALL
+    SELECT NULL AS root_row, thread.*
+    FROM batch_spans AS thread
+    ANTI JOIN roots ON roots.trace_no = thread.trace_no AND roots.span_id = thread.parent_span_id
+    WHERE thread.attributes['thread_label'] IS NOT NULL
+),
 threads AS MATERIALIZED (
     SELECT
-        roots.span_row AS root_row,
+        thread.root_row,
         thread.span_row,
         thread.trace_no,
         thread.span_id,
@@ -58,17 +72,25 @@ threads AS MATERIALIZED (
         TRY_CAST(thread.attributes['status_code'] AS BIGINT) AS http_status,
         row_number() OVER (
             PARTITION BY
-                roots.span_row,
+                thread.trace_no,
+                thread.root_row,
                 coalesce(
                     thread.attributes['thread_label']::VARCHAR,
                     regexp_extract(thread.name, '^(.*?) [\[(]', 1)
                 ),
                 thread.attributes['dp_rank']::VARCHAR
             ORDER BY thread.end_ns DESC, thread.span_id
-        ) = 1 AS counts
+        ) = 1 AS counts,
+        thread.root_row IS NULL AND row_number() OVER (
+            PARTITION BY thread.trace_no, thread.root_row ORDER BY thread.start_ns, thread.span_id
+        ) = 1 AS stands_for_root
+    FROM under AS thread
+),
+lonely_roots AS (
+    SELECT trace_no, any_value(span_row) AS root_row
     FROM roots
-    INNER JOIN batch_spans AS thread
-        ON thread.trace_no = roots.trace_no AND thread.parent_span_id = roots.span_id
+    GROUP BY trace_no
+    HAVING count(*) = 1
 ),
 slices AS MATERIALIZED (
     SELECT
@@ -85,6 +107,27 @@ slices AS MATERIALIZED (
     FROM threads
     INNER JOIN batch_spans AS slice
         ON slice.trace_no = threads.trace_no AND slice.parent_span_id = threads.span_id
+    UNION ALL
+    SELECT
+        lonely_roots.root_row,
+        lonely_roots.root_row,
+        TRUE,
+        slice.span_row,
+        slice.trace_no,
+        slice.trace_id,
+        slice.span_id,
+        slice.name,
+        slice.start_ns,
+        slice.end_ns
+    FROM lonely_roots
+    INNER JOIN batch_spans AS slice USING (trace_no)
+    ANTI JOIN batch_spans AS parent
+        ON parent.trace_no = slice.trace_no AND parent.span_id = slice.parent_span_id
+    WHERE slice.parent_span_id IS NOT NULL AND slice.name IN (
+        'tokenize', 'api_server_dispatch', 'dpc_dispatch', 'request_process', 'prefill_waiting', 'prefill_forward',
+        'chunked_prefill', 'decode_waiting', 'decode_forward', 'mm_encode', 'prefill_prepare', 'prefill_bootstrap',
+        'prefill_transfer_kv_cache', 'decode_prepare', 'decode_bootstrap', 'decode_transferred'
+    )
 ),
 retractions AS MATERIALIZED (
     SELECT slices.thread_row, span_events.time_ns
@@ -270,10 +313,10 @@ measured AS (
     SELECT
         *,
         end_ns - start_ns AS span_ns,
-        TRY_CAST(attributes['gen_ai.latency.time_to_first_token'] AS DOUBLE) AS ttft_s,
-        TRY_CAST(attributes['gen_ai.latency.e2e'] AS DOUBLE) AS e2e_s,
-        TRY_CAST(attributes['gen_ai.latency.time_in_model_prefill'] AS DOUBLE) AS prefill_s,
-        TRY_CAST(attributes['gen_ai.latency.time_in_model_decode'] AS DOUBLE) AS decode_s,
+        said_number(attributes['gen_ai.latency.time_to_first_token']) AS ttft_s,
+        said_number(attributes['gen_ai.latency.e2e']) AS e2e_s,
+        said_number(attributes['gen_ai.latency.time_in_model_prefill']) AS prefill_s,
+        said_number(attributes['gen_ai.latency.time_in_model_decode']) AS decode_s,
         lower(attributes['gen_ai.response.finish_reasons']::VARCHAR) AS finish_reasons,
         -- Beyond 30 years a value is no duration, and its nanoseconds would not fit.
         CASE WHEN abs(ttft_s) < 1e9 THEN round(ttft_s * 1e9)::BIGINT ELSE -1 END AS ttft_said_ns,
@@ -296,7 +339,10 @@ fitting AS (
         CASE
             WHEN ttft_said_ns BETWEEN 0 AND span_ns + 1000000 + span_ns // 100
                 THEN least(ttft_said_ns, coalesce(e2e_ns, span_ns))
-        END AS ttft_ns
+        END AS ttft_ns,
+        -- Used only without slices, which tell more.
+        prefill_said_ns BETWEEN 0 AND ttft_ns + 1000000 + ttft_ns // 100 AS prefill_fits,
+        decode_said_ns BETWEEN 0 AND span_ns - ttft_ns + 1000000 + span_ns // 100 AS decode_fits
     FROM measured
 ),
 without_slices AS (
@@ -316,7 +362,7 @@ bad_ends AS (
             ELSE 'failed'
         END AS outcome
     FROM threads
-    WHERE status_code = 2
+    WHERE status_code = 2 AND root_row IS NOT NULL
     GROUP BY root_row
 ),
 facts AS (
@@ -335,7 +381,9 @@ facts AS (
             concat_ws(
                 ',',
                 CASE WHEN ttft_s IS NOT NULL AND ttft_ns IS NULL THEN 'ttft' END,
-                CASE WHEN e2e_s IS NOT NULL AND e2e_ns IS NULL THEN 'e2e' END
+                CASE WHEN e2e_s IS NOT NULL AND e2e_ns IS NULL THEN 'e2e' END,
+                CASE WHEN prefill_s IS NOT NULL AND NOT prefill_fits THEN 'prefill' END,
+                CASE WHEN decode_s IS NOT NULL AND NOT decode_fits THEN 'decode' END
             ),
             ''
         ) AS conflicts
@@ -399,7 +447,7 @@ parts AS (
         span_row,
         'attribute'
     FROM without_slices
-    WHERE prefill_said_ns BETWEEN 1 AND ttft_ns + 1000000 + ttft_ns // 100
+    WHERE prefill_fits
     UNION ALL
     SELECT
         span_row,
@@ -410,7 +458,7 @@ parts AS (
         span_row,
         'attribute'
     FROM without_slices
-    WHERE decode_said_ns BETWEEN 1 AND span_ns - ttft_ns + 1000000 + span_ns // 100
+    WHERE decode_fits
     UNION ALL
     SELECT
         span_row,
@@ -433,8 +481,8 @@ SELECT
     CASE WHEN facts.span_row IS NOT NULL THEN 'engine' END AS vantage,
     facts.first_token_ns,
     CASE WHEN facts.first_token_ns IS NOT NULL THEN facts.last_token_ns END AS last_token_ns,
-    TRY_CAST(roots.attributes['gen_ai.usage.prompt_tokens'] AS BIGINT) AS input_tokens,
-    TRY_CAST(roots.attributes['gen_ai.usage.completion_tokens'] AS BIGINT) AS output_tokens,
+    said_count(roots.attributes['gen_ai.usage.prompt_tokens']) AS input_tokens,
+    said_count(roots.attributes['gen_ai.usage.completion_tokens']) AS output_tokens,
     roots.attributes['gen_ai.response.model']::VARCHAR AS model,
     facts.outcome,
     coalesce(
@@ -444,8 +492,9 @@ SELECT
 FROM roots
 LEFT JOIN facts USING (span_row)
 UNION ALL BY NAME
-SELECT *, 0 AS part
+SELECT mapped.*, 0 AS part, CASE WHEN threads.stands_for_root THEN 'engine' END AS vantage
 FROM mapped
+LEFT JOIN threads USING (span_row)
 UNION ALL BY NAME
 SELECT
     *,

@@ -9,7 +9,8 @@
 --
 -- Over gRPC a request exists only from GRPC_WAITREAD_END on; the wait before it stays unexplained.
 -- A response may be sent while the computation still closes, so stages can overlap; the span that
--- ends last has the time.
+-- ends last has the time. What events tell that come in the wrong order, or lie outside their span by more than
+-- 1 ms + 1 %, is a conflict: it is not used and the time stays unexplained.
 --
 -- Reads batch_spans, base.span_events.
 -- Columns:
@@ -23,6 +24,7 @@
 --   model: name of the model, of an ensemble that of the ensemble.
 --   outcome: ok where a computation ran or the response was complete, aborted where the request
 --     left the queue without one.
+--   conflicts: names of the values that were not used, comma-separated.
 WITH
 requests AS (
     SELECT *, 'request' AS part_of
@@ -84,7 +86,7 @@ computed AS (
     LEFT JOIN marks USING (span_row)
     GROUP BY computations.model_row
 ),
-parts AS (
+told AS (
     SELECT
         requests.span_row,
         1 AS part,
@@ -151,6 +153,23 @@ parts AS (
     FROM computations
     INNER JOIN marks USING (span_row)
 ),
+judged AS MATERIALIZED (
+    SELECT
+        told.*,
+        known.trace_no,
+        told.start_ns > told.end_ns
+        OR told.start_ns < known.start_ns - 1000000 - (known.end_ns - known.start_ns) // 100
+        OR told.end_ns > known.end_ns + 1000000 + (known.end_ns - known.start_ns) // 100 AS is_conflict
+    FROM told
+    INNER JOIN known USING (span_row)
+    WHERE told.start_ns IS NOT NULL AND told.end_ns IS NOT NULL
+),
+conflicts AS (
+    SELECT trace_no, string_agg(regexp_extract(operation, '[^/]*$'), ',' ORDER BY part, span_row) AS conflicts
+    FROM judged
+    WHERE is_conflict
+    GROUP BY trace_no
+),
 ends AS (
     SELECT
         requests.span_row,
@@ -176,13 +195,15 @@ SELECT
     known.name AS operation,
     CASE WHEN known.part_of = 'request' THEN 'engine' END AS vantage,
     ends.model,
-    ends.outcome
+    ends.outcome,
+    CASE WHEN ends.span_row IS NOT NULL THEN conflicts.conflicts END AS conflicts
 FROM known
 LEFT JOIN ends USING (span_row)
+LEFT JOIN conflicts USING (trace_no)
 UNION ALL BY NAME
 SELECT
-    *,
+    * EXCLUDE (trace_no, is_conflict),
     'event' AS source,
     CASE WHEN stage LIKE 'unsplit(%' THEN 'unsplit' ELSE 'derived' END AS quality
-FROM parts
-WHERE start_ns < end_ns
+FROM judged
+WHERE start_ns < end_ns AND NOT is_conflict

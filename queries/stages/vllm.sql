@@ -47,21 +47,16 @@ told AS MATERIALIZED (
         name,
         start_ns,
         greatest(start_ns, end_ns) AS end_ns,
-        TRY_CAST(attributes['gen_ai.latency.time_to_first_token'] AS DOUBLE) AS ttft_s,
-        TRY_CAST(attributes['gen_ai.latency.e2e'] AS DOUBLE) AS e2e_s,
-        TRY_CAST(attributes['gen_ai.latency.time_in_queue'] AS DOUBLE) AS queue_s,
-        TRY_CAST(attributes['gen_ai.latency.time_in_model_prefill'] AS DOUBLE) AS prefill_s,
-        TRY_CAST(attributes['gen_ai.latency.time_in_model_decode'] AS DOUBLE) AS decode_s,
-        TRY_CAST(
-            coalesce(
-                attributes['gen_ai.usage.prompt_tokens'], attributes['gen_ai.usage.input_tokens']
-            ) AS BIGINT
+        said_number(attributes['gen_ai.latency.time_to_first_token']) AS ttft_s,
+        said_number(attributes['gen_ai.latency.e2e']) AS e2e_s,
+        said_number(attributes['gen_ai.latency.time_in_queue']) AS queue_s,
+        said_number(attributes['gen_ai.latency.time_in_model_prefill']) AS prefill_s,
+        said_number(attributes['gen_ai.latency.time_in_model_decode']) AS decode_s,
+        said_count(
+            coalesce(attributes['gen_ai.usage.prompt_tokens'], attributes['gen_ai.usage.input_tokens'])
         ) AS input_tokens,
-        TRY_CAST(
-            coalesce(
-                attributes['gen_ai.usage.completion_tokens'],
-                attributes['gen_ai.usage.output_tokens']
-            ) AS BIGINT
+        said_count(
+            coalesce(attributes['gen_ai.usage.completion_tokens'], attributes['gen_ai.usage.output_tokens'])
         ) AS output_tokens,
         coalesce(
             attributes['gen_ai.response.model']::VARCHAR,

@@ -17,6 +17,7 @@ names AS (
                 OR attributes['http.response.status_code']::VARCHAR >= '4'
                 OR attributes['http.status_code']::VARCHAR >= '4'
                 OR attributes['rpc.grpc.status_code']::VARCHAR != '0'
+                OR attributes['rpc.response.status_code'] IS NOT NULL
                 OR attributes['http.request.resend_count'] IS NOT NULL
                 OR attributes['http.resend_count'] IS NOT NULL
             )
@@ -38,7 +39,7 @@ SELECT
         ),
         FALSE
     ) AS dynamo,
-    list_contains($keys, 'module') OR coalesce(
+    list_has_any($keys, ['module', 'thread_label']) OR coalesce(
         bool_or(regexp_matches(name, '^\s*(prefill |decode )?Req [0-9a-f]{1,8}$')), FALSE
     ) AS sglang,
     list_contains($keys, 'triton.model_name')

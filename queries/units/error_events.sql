@@ -6,6 +6,8 @@
 --   exception_type: class of the exception, in lower case.
 --   http_status: status that its message tells, as the clients of OpenAI and Anthropic write it:
 --     `Error code: 429 - ...`; NULL where it tells none.
+--   grpc_status: status that its message tells, as the clients of gRPC write it: `StatusCode.INTERNAL` (Python),
+--     `rpc error: code = Internal` (Go), `StatusRuntimeException: INTERNAL` (Java); NULL where it tells none.
 SELECT
     span_events.trace_id,
     span_events.span_id,
@@ -18,7 +20,21 @@ SELECT
             '^Error code: ([1-5][0-9][0-9])\b',
             1
         ) AS BIGINT
-    ) AS http_status
+    ) AS http_status,
+    said_grpc_status(
+        regexp_extract(
+            arg_max(
+                concat_ws(
+                    ': ',
+                    span_events.attributes['exception.type']::VARCHAR,
+                    left(span_events.attributes['exception.message']::VARCHAR, 200)
+                ),
+                span_events.event_index
+            ),
+            '(?:StatusCode\.|rpc error: code = |StatusRuntimeException: )([A-Za-z_]+)',
+            1
+        )
+    ) AS grpc_status
 FROM base.span_events
 SEMI JOIN dirty_traces USING (trace_id)
 WHERE span_events.name = 'exception'

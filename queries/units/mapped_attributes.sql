@@ -79,6 +79,7 @@ FROM (
         ('rid'),
         ('rpc.grpc.status_code'),
         ('rpc.method'),
+        ('rpc.response.status_code'),
         ('server.address'),
         ('server.port'),
         ('status_code'),

@@ -8,6 +8,7 @@
 -- handled. Who disconnects matters: a client that leaves is an abort, a server or worker that does
 -- is a failure.
 --
+-- aiohttp's server raises ClientConnectionResetError where it writes to a client that is gone.
 -- ASGI applications get `http.disconnect` when the client is gone, or when the response is
 -- complete. A server that is still at work then has lost its client; and a server span that had
 -- sent a good status and then lost a connection, by its exception or error type, has lost that of
@@ -26,6 +27,15 @@ left_alone AS (
     WHERE server.kind = 2
         AND received.attributes['asgi.event.type']::VARCHAR = 'http.disconnect'
         AND received.end_ns < server.end_ns
+    UNION
+    SELECT server.span_row
+    FROM batch_spans AS server
+    INNER JOIN error_events USING (trace_id, span_id)
+    -- A connection to somebody else that broke is an error of the call.
+    ANTI JOIN batch_spans AS call
+        ON call.trace_no = server.trace_no AND call.parent_span_id = server.span_id
+        AND call.kind = 3 AND call.status_code = 2
+    WHERE server.kind = 2 AND ends_with(error_events.exception_type, 'clientconnectionreseterror')
 ),
 said AS (
     SELECT
@@ -49,7 +59,11 @@ said AS (
             TRY_CAST(told_type AS BIGINT),
             CASE WHEN batch_spans.status_code = 2 THEN error_events.http_status END
         ) AS http_status,
-        TRY_CAST(batch_spans.attributes['rpc.grpc.status_code'] AS BIGINT) AS grpc_status,
+        coalesce(
+            said_grpc_status(batch_spans.attributes['rpc.grpc.status_code']),
+            said_grpc_status(batch_spans.attributes['rpc.response.status_code']),
+            CASE WHEN batch_spans.status_code = 2 AND http_status IS NULL THEN error_events.grpc_status END
+        ) AS grpc_status,
         left_alone.span_row IS NOT NULL AS is_left_alone
     FROM batch_spans
     LEFT JOIN error_events USING (trace_id, span_id)

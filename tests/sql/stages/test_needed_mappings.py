@@ -35,6 +35,8 @@ KINDS = [
     Span(2, 10, 60, "work", parent=1, attributes={"tracekit.stage": "gw.auth"}),
     Span(2, 10, 60, "http-request", parent=1, attributes={"dynamo.request.id": "1"}),
     Span(2, 10, 60, "Req 1a2b", parent=1, attributes={"module": "sglang::request"}),
+    Span(2, 10, 60, "Scheduler", parent=1, attributes={"thread_label": "Scheduler"}),
+    Span(2, 10, 60, "Generate", parent=1, kind=CLIENT, attributes={"rpc.response.status_code": "UNAVAILABLE"}),
     Span(2, 10, 60, "InferRequest", parent=1, attributes={"triton.model_name": "m"}),
     Span(2, 10, 60, "Received Proxy Server Request", parent=1, kind=SERVER),
     Span(2, 10, 60, "generate", parent=1, attributes={"inference_time": "1ms"}),
@@ -50,6 +52,7 @@ def rows_of(cursor: duckdb.DuckDBPyConnection) -> dict[str, set[int]]:
     cursor.execute(
         "CREATE TEMP TABLE dirty_traces AS SELECT DISTINCT trace_id, NULL::BIGINT AS old_unit FROM base.spans"
     )
+    cursor.execute(queries.text("units/said_values"))
     for table in ("first_token_events", "error_events"):
         cursor.execute(f"CREATE TEMP TABLE {table} AS {queries.text(f'units/{table}')}")
     cursor.execute(

@@ -23,6 +23,7 @@ def make_batch_spans(cursor: duckdb.DuckDBPyConnection, query: str) -> frozenset
     Its column `attributes` is a struct of texts with all fields of `queries/units/mapped_attributes.sql`,
     NULL where the span does not have the attribute. Returns the names of those that spans may have.
     """
+    cursor.execute(queries.text("units/said_values"))
     mapped = [key for (key,) in cursor.execute(queries.text("units/mapped_attributes")).fetchall()]
     groups = cursor.execute(queries.text("units/attribute_keys"), {"wanted": mapped}).fetchall()
     keys = frozenset[str]().union(*(own for own, _ in groups))

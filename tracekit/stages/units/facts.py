@@ -10,6 +10,10 @@ from tracekit.partition import Partition
 _BAD = ["aborted", "rejected", "invalid", "failed"]
 _NOT_WELL = [*_BAD, "unknown"]
 
+_COUNTS = ("input_tokens", "output_tokens")
+_MOST_TOKENS = 10**9
+"""No request has more: a thousand times the longest context there is."""
+
 
 def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partition) -> pl.DataFrame:
     """One row a key, in order, with what is known about its request.
@@ -36,7 +40,7 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partit
     ).join(outcomes.rename({"row": "root_row", "outcome": "root_outcome"}), on="root_row", how="left")
     if facts.is_empty():
         return _without_facts(keys)
-    placed = _on_root_clock(facts, partition)
+    placed = _with_likely_counts(_on_root_clock(facts, partition))
     joined = (
         keys.join(_first_tokens(placed), on="key", how="left")
         .join(_engines(placed), on="key", how="left")
@@ -84,6 +88,20 @@ def _on_root_clock(facts: pl.DataFrame, partition: Partition) -> pl.DataFrame:
         pl.Series("depth", partition.depth[row]),
         pl.Series("tiebreak", partition.tiebreak[row]),
     ).sort("key", "depth", "tiebreak")
+
+
+def _with_likely_counts(facts: pl.DataFrame) -> pl.DataFrame:
+    """Token counts that can be; others become null and a conflict, before anything is added up."""
+    can_be = {name: pl.col(name).is_between(0, _MOST_TOKENS) for name in _COUNTS}
+    return facts.with_columns(
+        *(pl.when(fits).then(pl.col(name)).alias(name) for name, fits in can_be.items()),
+        conflicts=pl.concat_str(
+            "conflicts",
+            *(pl.when(~fits).then(pl.lit(name)) for name, fits in can_be.items()),
+            separator=",",
+            ignore_nulls=True,
+        ).replace("", None),
+    )
 
 
 def _outermost(facts: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -85,6 +85,7 @@ def define_request_ids(cursor: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _plan(cursor: duckdb.DuckDBPyConnection, batch_spans: int) -> None:
+    cursor.execute(queries.text("units/said_values"))
     make(cursor, "first_token_events")
     make(cursor, "error_events")
     make(cursor, "wait_links")
