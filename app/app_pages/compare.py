@@ -2,9 +2,12 @@
 
 import streamlit as st
 from investigation.address import Address
-from investigation.compared import changes, sides
+from investigation.compared import changes, sides, suggestions
 from investigation.page import page_header, quality_badge, stop_if_empty
+from investigation.scope import said_unused, scope
 from investigation.store import compare_answer, quality_answer, store_file
+
+from tracekit.schema import UnitKind
 
 file = store_file()
 badge = page_header("Compare", purpose="What changed from A to B, stage by stage, at the same mix of requests.")
@@ -12,10 +15,12 @@ stop_if_empty(file)
 with badge:
     quality_badge(quality_answer(file))
 address = Address("compare", ("before", "after", "slo"))
+said_unused("job", why="requests have no job")
 chosen = sides(file)
 address.stop_if_refused()
 if chosen is None:
-    st.info("Say what to compare: two times, versions, hosts or conditions.", icon=":material/compare_arrows:")
+    suggestions(file)
     st.stop()
 before, after, slo = chosen
-changes(compare_answer(file, before=before, after=after, slo=slo))
+where = scope().of(UnitKind.REQUEST).sql_with_outcome()
+changes(compare_answer(file, before=before, after=after, slo=slo, where=where))

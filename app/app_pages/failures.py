@@ -4,16 +4,16 @@ import streamlit as st
 from investigation.address import Address
 from investigation.failures import job_incidents, request_incidents
 from investigation.page import page_header, paragraph, quality_badge, stop_if_empty
-from investigation.question import condition_input
+from investigation.scope import scope
 from investigation.store import failures_answer, store_file
+
+from tracekit.schema import UnitKind
 
 file = store_file()
 badge = page_header("Failures", purpose="What failed first, and what only followed it.")
 stop_if_empty(file)
-address = Address("failures", ("where",))
-where = condition_input("Requests where (SQL)", key="where", example="model = 'llama-3-8b'")
-address.stop_if_refused()
-answer = failures_answer(file, where=where)
+Address("failures", ()).stop_if_refused()
+answer = failures_answer(file, where=scope().of(UnitKind.REQUEST).sql_with_outcome(), job=scope().job)
 with badge:
     quality_badge(answer.evidence)
 

@@ -19,5 +19,5 @@ if listed.catalogue.is_empty():
 live_bar(file)
 question = chosen_metric(listed.catalogue, Address("metrics", ("metric", "by")))
 if question is not None:
-    course(metrics_answer(file, question.metric, by=question.by, every_s=question.every_s))
+    course(file, metrics_answer(file, question.metric, by=question.by, every_s=question.every_s))
 catalogue(listed)

@@ -1,25 +1,47 @@
-"""What is in the store, how far it can be trusted, and the headlines of every question."""
+"""What is wrong and since when, for requests, jobs and data; then what is in the store."""
+
+from functools import partial
 
 import polars as pl
 import streamlit as st
-from investigation.headlines import has_jobs, job_card, outcomes_card, request_card, step_card
-from investigation.page import page_header, quality_badge, stop_if_empty
-from investigation.store import quality_answer, rows, store_file
-from investigation.tables import ingest_table, quality_table, service_table
+from investigation.headlines import (
+    data_quality,
+    finding_card,
+    job_failures,
+    job_ledger,
+    request_failures,
+    slow_requests,
+    slow_steps,
+)
+from investigation.page import page_header, stop_if_empty
+from investigation.store import rows, store_file
+from investigation.tables import outcome_badges
 
 from tracekit.foreign import markdown
-from tracekit.schema import Outcome
 from tracekit.wording import count_text, moment_text, period_text
 
 file = store_file()
-contents = rows(file, "explore/store_contents").row(0, named=True)
-quality = quality_answer(file)
-with page_header("Overview", purpose=f"What is in {markdown(file.path)}, and what stands out."):
-    quality_badge(quality)
+page_header("Overview", purpose=f"What stands out in {markdown(file.path)}.")
 stop_if_empty(file)
 
+contents = rows(file, "explore/store_contents").row(0, named=True)
 outcomes = rows(file, "explore/unit_outcomes")
 units = dict(outcomes.group_by("kind").agg(pl.col("unit_count").sum()).iter_rows())
+
+st.subheader("What stands out", anchor=False)
+finding_card(file, "Failed training jobs", job_failures)
+finding_card(file, "Failed requests", request_failures)
+if units.get("request"):
+    has_tokens = outcomes.filter(kind="request")["ttft_count"].sum() > 0
+    finding_card(file, "Slow requests", partial(slow_requests, has_tokens=has_tokens))
+if units.get("step"):
+    finding_card(file, "Slow training steps", slow_steps)
+finding_card(file, "Training jobs", job_ledger)
+finding_card(file, "Data quality", data_quality)
+if not units:
+    st.caption("No requests or training steps were made of these spans.")
+
+st.subheader("What is in the store", anchor=False)
 counts = {
     "Spans": contents["span_count"],
     "Requests": units.get("request", 0),
@@ -36,26 +58,4 @@ st.caption(
     f"{moment_text(contents['first_ns'])} to {moment_text(contents['last_ns'])}: "
     f"{period_text(contents['last_ns'] - contents['first_ns'])} of data"
 )
-
-st.subheader("Headlines", anchor=False)
-job_card(file)
-cards = [card for kind, card in (("request", request_card), ("step", step_card)) if units.get(kind)]
-if cards:
-    # Requests that failed are told before those that were slow.
-    has_failed = not outcomes.filter(kind="request", outcome=Outcome.FAILED).is_empty()
-    ordered = [outcomes_card, *cards] if has_failed else [*cards, outcomes_card]
-    for column, card in zip(st.columns(len(ordered)), ordered, strict=True):
-        with column.container(border=True, height="stretch"):
-            card(file, outcomes)
-elif not has_jobs(file):
-    st.caption("No requests, training steps or jobs were made of these spans.")
-
-left, right = st.columns(2)
-with left:
-    st.subheader("Services that sent spans", anchor=False)
-    service_table(file)
-with right:
-    st.subheader("What the data can bear", anchor=False)
-    quality_table(quality)
-st.subheader("What arrived", anchor=False)
-ingest_table(file)
+outcome_badges(outcomes)

@@ -1,12 +1,12 @@
 """Which stage made the slow ones slow: the exact split, its certainty, and the traces that prove it."""
 
 import streamlit as st
+from investigation.differing import differences
 from investigation.evidence import proof_section
 from investigation.page import answer_state, page_header, quality_badge, stop_if_empty
 from investigation.question import ask, question_text
 from investigation.split import (
     causes_section,
-    differences,
     distribution_section,
     figures,
     left_out,
@@ -35,5 +35,5 @@ if is_drawn:
         distribution_section(file, question, answer)
     with right:
         over_time_section(file, question)
-    differences(answer)
+    differences(file, answer)
     proof_section(file, answer)

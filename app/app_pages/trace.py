@@ -8,7 +8,7 @@ from investigation.store import store_file
 from investigation.timelines import step_section, trace_section
 
 file = store_file()
-page_header("Trace", purpose="The spans themselves, and the time that each one owns.")
+page_header("Traces", purpose="The spans themselves, and the time that each one owns.")
 stop_if_empty(file)
 address = trace_page_address()
 picked = pick(file, address)

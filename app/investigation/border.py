@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -9,6 +10,7 @@ import streamlit as st
 
 from tracekit.foreign import plain_frame
 
+_LOOK = Path(__file__).parents[1] / "look.css"
 _NUMBERED = {"step", "first_step", "last_step", "rank", "culprit_rank", "attempt", "incident"}
 """Columns whose numbers are names."""
 
@@ -43,3 +45,8 @@ def _labelled(frame: pl.DataFrame, config: dict[str, Any]) -> dict[str, Any]:
 def _counts_in(frame: pl.DataFrame, name: str) -> bool:
     kind = frame.schema.get(name)
     return kind is not None and kind.is_integer() and name not in _NUMBERED and not name.endswith("_id")
+
+
+def take_over_look() -> None:
+    """Put the app's own style sheet into the page; nothing foreign is in it."""
+    st.html(_LOOK)

@@ -46,7 +46,7 @@ def store_choice() -> None:
         return
     if asked is not None:
         st.session_state[_CHOICE] = asked
-    st.sidebar.radio("Trace store", names, key=_CHOICE, on_change=_turn_to_it)
+    st.sidebar.selectbox("Trace store", names, key=_CHOICE, on_change=_turn_to_it)
     st.query_params[STORE_PARAMETER] = st.session_state[_CHOICE]
 
 

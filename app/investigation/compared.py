@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -9,11 +10,14 @@ import streamlit as st
 
 from investigation.address import Address
 from investigation.border import dataframe
+from investigation.headlines import plain_tail
 from investigation.page import answer_state
+from investigation.scope import address_moment
 from investigation.store import StoreFile, rows
-from tracekit.foreign import plain_frame
-from tracekit.wording import duration_text, interval_text, moment_text, share_text
+from tracekit.foreign import markdown, named, plain_frame
+from tracekit.wording import METRIC_NAMES, duration_text, interval_text, moment_text, share_text
 
+_MOST_OFFERED = 8
 _HELP = (
     "A window FROM/UNTIL of ISO times in UTC, version:V or host:H of what served the requests, "
     "or a SQL condition over the view units."
@@ -33,9 +37,56 @@ def sides(file: StoreFile) -> tuple[str, str, str | None] | None:
     return (before, after, slo or None) if before and after else None
 
 
+def suggestions(file: StoreFile) -> None:
+    """Comparisons that this store offers, each a click: before and after a change, halves, versions, hosts."""
+    st.markdown("Say what to compare: two times, versions, hosts or conditions. This store offers:")
+    offered = [*_times(file), *_told_apart(file)]
+    for place, (label, before, after) in enumerate(offered[:_MOST_OFFERED]):
+        st.button(
+            label, key=f"offered_{place}", icon=":material/compare_arrows:", type="tertiary", on_click=_ask,
+            args=(before, after),
+        )  # fmt: skip
+
+
+def _ask(before: str, after: str) -> None:
+    st.session_state["before"], st.session_state["after"] = before, after
+
+
+def _times(file: StoreFile) -> list[tuple[str, str, str]]:
+    """The time before what changed against the time since, and the first half against the second."""
+    contents = rows(file, "explore/store_contents").row(0, named=True)
+    first, last = contents["first_ns"], contents["last_ns"] + 1
+    middle = (first + last) // 2
+    found = [("The first half of the time against the second", _window(first, middle), _window(middle, last))]
+    if "request" not in rows(file, "explore/unit_outcomes")["kind"].to_list():
+        return found
+    for metric in ("ttft", "e2e"):
+        answer = plain_tail(file, metric)
+        begin, end = answer.change_start_ns, answer.change_end_ns
+        if begin is not None and begin > first:
+            told = f"Before {moment_text(begin)}, when {METRIC_NAMES[metric]} changes, against until {moment_text(end)}"
+            return [(told, _window(first, begin), _window(begin, end)), *found]
+    return found
+
+
+def _window(first_ns: int, last_ns: int) -> str:
+    return f"{address_moment(first_ns)}/{address_moment(last_ns)}"
+
+
+def _told_apart(file: StoreFile) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    for (service, kind), sides in rows(file, "explore/told_apart").group_by(
+        "service_name", "kind", maintain_order=True
+    ):
+        names = sides["side"].to_list()
+        told = f"{kind}s of {markdown(named(service or 'a service'))}"
+        found += [(f"{markdown(one)} against {markdown(other)} ({told})", one, other) for one, other in pairwise(names)]
+    return found
+
+
 def _side(label: str, *, key: str, example: str) -> str:
     text = st.text_input(
-        label, key=key, bind="query-params", placeholder=f"for example {example}", help=_HELP, width=380
+        label, key=key, bind="query-params", placeholder=f"for example {example}", help=_HELP, width=400
     )
     return text.strip()
 

@@ -1,54 +1,135 @@
-"""The cards of the overview: one question each, its answer in a sentence, and the way to the proof."""
+"""What the overview says: one question each, its answer in a line, and the way to the page that proves it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import polars as pl
 import streamlit as st
 
-from investigation.page import answer_state, paragraph
-from investigation.store import StoreFile, failures_answer, job_headlines, stragglers_answer, tail_answer
-from tracekit.foreign import markdown, named
-from tracekit.schema import Outcome
-from tracekit.wording import (
-    METRIC_NAMES,
-    count_text,
-    counted,
-    culprit_text,
-    duration_text,
-    link_sentence,
-    share_text,
-    steps_text,
+from investigation.culprit_lines import culprit_lines
+from investigation.page import explained_errors, verdict_label
+from investigation.pick import STRAGGLERS_PAGE, TAIL_PAGE, TRACE_PAGE, StepPick, step_address
+from investigation.scope import scope
+from investigation.store import (
+    StoreFile,
+    failures_answer,
+    goodput_answer,
+    quality_answer,
+    stragglers_answer,
+    tail_answer,
 )
+from tracekit.foreign import markdown
+from tracekit.schema import Outcome, UnitKind
+from tracekit.wording import METRIC_NAMES, duration_text, link_sentence, moment_text, tail_headline
 
-TAIL_PAGE = "app_pages/tail.py"
 FAILURES_PAGE = "app_pages/failures.py"
-GOODPUT_PAGE = "app_pages/goodput.py"
-_CULPRITS = 3
+LEDGER_PAGE = "app_pages/ledger.py"
+QUALITY_PAGE = "app_pages/quality.py"
+_NAMED = 3
 _TOKEN_METRICS = ("ttft", "tpot", "e2e")
 _OTHER_METRICS = ("e2e",)
 _NAMING_VERDICTS = frozenset({"excess_explained", "stage_slower", "excess_spread", "excess_unattributed"})
-_OUTCOME_COLOURS = {
-    Outcome.OK: "green",
-    Outcome.FAILED: "red",
-    Outcome.ABORTED: "orange",
-    Outcome.REJECTED: "orange",
-    Outcome.INVALID: "violet",
-}
+_BADGES = {"good": "green", "usable": "orange", "poor": "red", "refused": "red"}
 
 
-def request_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
+class Link(NamedTuple):
+    """A way on: a page, what it is called, and what it is asked."""
+
+    page: str
+    label: str
+    asked: Mapping[str, str] = {}
+
+
+class Finding(NamedTuple):
+    """What is told of one subject: a badge, short lines, everything in full, and the pages that prove it."""
+
+    badge: str
+    colour: str
+    lines: Sequence[str]
+    in_full: Sequence[str] = ()
+    links: Sequence[Link] = ()
+
+
+Find = Callable[[StoreFile], Finding | None]
+
+
+def finding_card(file: StoreFile, subject: str, find: Find) -> None:
+    """The card of a subject; it is looked for beside the others and comes when it is found."""
+    st.fragment(_card, parallel=True)(file, subject, find)
+
+
+def _card(file: StoreFile, subject: str, find: Find) -> None:
+    with explained_errors():
+        finding = find(file)
+        if finding is not None:
+            draw(subject, finding)
+
+
+def draw(subject: str, finding: Finding) -> None:
+    """A finding as a card: what and how bad, the lines, and the ways on at its right."""
+    with st.container(border=True):
+        left, right = st.columns([4, 1.15], vertical_alignment="center", gap="medium")
+        with left:
+            st.markdown(f"**{subject}**  :{finding.colour}-badge[{finding.badge}]")
+            told = [markdown(line) for line in finding.lines]
+            st.markdown(told[0] if len(told) == 1 else "\n".join(f"- {line}" for line in told))
+        with right:
+            for link in finding.links:
+                st.page_link(
+                    link.page, label=link.label, icon=":material/arrow_forward:", query_params=dict(link.asked)
+                )
+        if finding.in_full:
+            with st.expander("In full, and how sure", type="compact"):
+                st.markdown("\n\n".join(_paragraph(text) for text in finding.in_full))
+
+
+def _paragraph(text: str) -> str:
+    return "  \n".join(markdown(line) for line in text.splitlines())
+
+
+def job_failures(file: StoreFile) -> Finding | None:
+    """What failed first in training jobs; None where nothing failed."""
+    training = failures_answer(file, where=_requests(), job=scope().job).training
+    if not training.failed:
+        return None
+    return Finding("failed", "red", [training.summary], links=[Link(FAILURES_PAGE, "What failed first")])
+
+
+def request_failures(file: StoreFile) -> Finding | None:
+    """Which requests failed and what failed first in them; None without requests."""
+    serving = failures_answer(file, where=_requests(), job=scope().job).serving
+    if serving is None or not serving.attempted:
+        return None
+    if serving.failed:
+        return Finding("failed", "red", [serving.summary], links=[Link(FAILURES_PAGE, "What failed first")])
+    if serving.aborted + serving.rejected + serving.shed + serving.invalid:
+        links = [Link(FAILURES_PAGE, "Who was refused or left")]
+        return Finding("not all served", "orange", [serving.summary], links=links)
+    return Finding("none failed", "green", [serving.summary])
+
+
+def slow_requests(file: StoreFile, *, has_tokens: bool) -> Finding:
     """What made the slow requests slow, by the metric in which the store changed; else to the first token."""
-    st.markdown("**Slow requests**")
-    has_tokens = outcomes.filter(kind="request")["ttft_count"].sum() > 0
     metrics = _TOKEN_METRICS if has_tokens else _OTHER_METRICS
     metric, answer, has_changed = changed_metric(file, metrics)
+    links = [Link(TAIL_PAGE, "Stages and proof", {"metric": metric})]
+    if answer.verdict in ("no_units", "refused"):
+        return Finding(*verdict_label(answer.verdict), [answer.summary], links=links)
     if not has_changed:
         known = ", ".join(METRIC_NAMES[name] for name in metrics)
-        st.markdown(f":green-badge[no change found] Nothing changed over the time of this store in {known}.")
-    _tail_headline(answer, metric)
+        lines = [f"Nothing changed over the time of this store in {known}.", f"The slowest: {tail_headline(answer)}"]
+        return Finding("no change found", "green", lines, [answer.summary], links)
+    label, colour = verdict_label(answer.verdict)
+    return Finding(label, colour, [f"{_since(answer)}{tail_headline(answer)}"], [answer.summary], links)
+
+
+def _since(answer: Any) -> str:
+    """Since when, in words that begin a line; empty where no change was found."""
+    if answer.change_start_ns is None:
+        return ""
+    begin, end = moment_text(answer.change_start_ns), moment_text(answer.change_end_ns)
+    return f"Since {begin}: " if answer.change_lasts else f"From {begin} to {end}: "
 
 
 def changed_metric(file: StoreFile, metrics: Sequence[str]) -> tuple[str, Any, bool]:
@@ -58,48 +139,38 @@ def changed_metric(file: StoreFile, metrics: Sequence[str]) -> tuple[str, Any, b
     """
     has_changed = False
     for metric in metrics:
-        answer = _plain_tail(file, metric)
+        answer = plain_tail(file, metric)
         has_changed = has_changed or answer.change_start_ns is not None
         if answer.change_start_ns is not None and answer.verdict in _NAMING_VERDICTS:
             return metric, answer, True
-    return metrics[0], _plain_tail(file, metrics[0]), has_changed
+    return metrics[0], plain_tail(file, metrics[0]), has_changed
 
 
-def step_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
-    """Which rank the others waited for, and what made the slow training steps slow."""
-    st.markdown("**Slow training steps**")
-    answer = stragglers_answer(file)
-    lines = [straggler_text(row) for row in answer.culprits.head(_CULPRITS).iter_rows(named=True)]
+def slow_steps(file: StoreFile) -> Finding:
+    """Whom the ranks of training jobs waited for, and what made the slow steps slow."""
+    answer = stragglers_answer(file, job=scope().job)
+    lines = culprit_lines(answer.culprits)[:_NAMED]
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
-    lines += [link_sentence(row) for row in answer.links.head(_CULPRITS).iter_rows(named=True)]
-    st.markdown("\n".join(f"- {markdown(line)}" for line in lines) if lines else paragraph(answer.summary))
-    _tail_headline(_plain_tail(file, "step"), "step")
+    lines += [link_sentence(row) for row in answer.links.head(_NAMED).iter_rows(named=True)]
+    tail = plain_tail(file, "step")
+    links = [*_late_step(answer), Link(STRAGGLERS_PAGE, "Who was waited for")]
+    links.append(Link(TAIL_PAGE, "Stages and proof", {"metric": "step"}))
+    in_full = [answer.summary, tail.summary]
+    if lines:
+        return Finding("held up", "red", lines, in_full, links)
+    label, colour = verdict_label(tail.verdict)
+    changed = tail.verdict in _NAMING_VERDICTS
+    told = [answer.summary, f"The slowest: {tail_headline(tail)}"]
+    return Finding(label if changed else "nobody stands out", colour if changed else "green", told, in_full, links[-2:])
 
 
-def has_jobs(file: StoreFile) -> bool:
-    """Whether the store has training jobs."""
-    return bool(job_headlines(file))
-
-
-def job_card(file: StoreFile) -> None:
-    """Where the paid time of training jobs went and what failed first; nothing where there is no job."""
-    headlines = job_headlines(file)
-    if not headlines:
-        return
-    with st.container(border=True):
-        st.markdown("**Training jobs**")
-        st.markdown("\n".join(f"- {markdown(headline)}" for headline in headlines))
-        with st.container(horizontal=True):
-            st.page_link(GOODPUT_PAGE, label="See the ledger", icon=":material/arrow_forward:")
-            st.page_link(FAILURES_PAGE, label="See what failed first", icon=":material/arrow_forward:")
-
-
-def straggler_text(row: dict[str, Any]) -> str:
-    """One culprit in words: who, doing what, when, and what it cost."""
-    who = named(culprit_text(row))
-    what = named(row["operation"] or row["stage"])
-    lost = f"{duration_text(row['lost_ns'])} of accelerator time lost"
-    return f"{who[:1].upper()}{who[1:]}, {what}, {steps_text(row)}: {lost} ({share_text(row['share'])})"
+def _late_step(answer: Any) -> list[Link]:
+    """The way to a step in which the costliest culprit was late."""
+    for row in answer.culprits.head(1).iter_rows(named=True):
+        step = (row["first_step"] + row["last_step"]) // 2
+        asked = step_address(StepPick(row["job_id"], row["attempt"], step))
+        return [Link(TRACE_PAGE, f"Open step {step}", asked)]
+    return []
 
 
 def heavy_stage_text(row: dict[str, Any]) -> str:
@@ -108,41 +179,30 @@ def heavy_stage_text(row: dict[str, Any]) -> str:
     return f"Pipeline stage {row['pipeline_stage']} computes {taken} a step, the typical stage {typical}"
 
 
-def outcomes_card(file: StoreFile, outcomes: pl.DataFrame) -> None:
-    """How requests and steps ended."""
-    st.markdown("**How they ended**")
-    for kind, noun in (("request", "request"), ("step", "step")):
-        of_kind = outcomes.filter(pl.col("kind") == kind)
-        if of_kind.is_empty():
-            continue
-        st.markdown(counted(of_kind["unit_count"].sum(), noun))
-        with st.container(horizontal=True, gap="small"):
-            for row in of_kind.iter_rows(named=True):
-                colour = _OUTCOME_COLOURS.get(row["outcome"], "gray")
-                st.badge(f"{row['outcome']} {count_text(row['unit_count'])}", color=colour)
-    not_served = (Outcome.FAILED, Outcome.REJECTED, Outcome.ABORTED)
-    if not outcomes.filter(pl.col("outcome").is_in(not_served), kind="request").is_empty():
-        _failures_headline(file)
+def job_ledger(file: StoreFile) -> Finding | None:
+    """Where the paid time of training jobs went; None without jobs."""
+    training = goodput_answer(file, job=scope().job).training
+    if training.jobs.is_empty():
+        return None
+    lines = training.summary.splitlines()
+    return Finding("accelerator time", "gray", lines, links=[Link(LEDGER_PAGE, "The ledger")])
 
 
-def _failures_headline(file: StoreFile) -> None:
-    serving = failures_answer(file).serving
-    if serving is not None:
-        st.markdown(paragraph(serving.summary))
-        label = "See what failed first" if serving.failed else "See who was refused or left"
-        st.page_link(FAILURES_PAGE, label=label, icon=":material/arrow_forward:")
+def data_quality(file: StoreFile) -> Finding:
+    """How far the data can be trusted."""
+    quality = quality_answer(file)
+    reasons = list(quality.reasons) or ["Every check found nothing."]
+    links = [Link(QUALITY_PAGE, "All checks")]
+    return Finding(quality.verdict, _BADGES.get(quality.verdict, "gray"), reasons[:_NAMED], links=links)
 
 
-def _plain_tail(file: StoreFile, metric: str) -> Any:
+def plain_tail(file: StoreFile, metric: str) -> Any:
     """The same question as `tracekit tail` and the tail page ask where nothing else is said."""
-    return tail_answer(file, metric=metric, quantile=None, where=None, baseline="auto")
+    kind = UnitKind.STEP if metric == "step" else UnitKind.REQUEST
+    filters = scope().of(kind)
+    outcome = filters.outcome or Outcome.OK
+    return tail_answer(file, metric=metric, quantile=None, where=filters.sql(), baseline="auto", outcome=outcome)
 
 
-def _tail_headline(answer: Any, metric: str) -> None:
-    answer_state(answer)
-    st.page_link(
-        TAIL_PAGE,
-        label="See the stages and the proof",
-        icon=":material/arrow_forward:",
-        query_params={"metric": metric},
-    )
+def _requests() -> str | None:
+    return scope().of(UnitKind.REQUEST).sql_with_outcome()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from tracekit.schema import UNATTRIBUTED
@@ -57,6 +59,33 @@ def longest_row(segments: pl.DataFrame, stage: str | None) -> int | None:
         return None
     owned = segments.filter(pl.col("stage") == stage).group_by("row").agg((pl.col("end_ns") - pl.col("start_ns")).sum())
     return None if owned.is_empty() else owned.sort("end_ns", "row", descending=[True, False])["row"][0]
+
+
+def late_rank(waits: pl.DataFrame) -> dict[str, Any] | None:
+    """Whom the ranks of a step waited for longest: `culprit_rank`, `culprit_stage`, `culprit_operation` (the most of
+    it) and `wait_ns` of all; None where nobody can be named.
+
+    `waits` is what `queries/explore/step_waits_of.sql` returns.
+    """
+    named = waits.filter(pl.col("culprit_rank").is_not_null(), pl.col("wait_ns") > 0)
+    if named.is_empty():
+        return None
+    by_rank = named.group_by("culprit_rank").agg(pl.col("wait_ns").sum())
+    rank, wait_ns = by_rank.sort("wait_ns", "culprit_rank", descending=[True, False]).row(0)
+    doing = named.filter(culprit_rank=rank).group_by("culprit_stage", "culprit_operation").agg(pl.col("wait_ns").sum())
+    most = doing.sort("wait_ns", "culprit_stage", "culprit_operation", descending=[True, False, False])
+    return most.row(0, named=True) | {"culprit_rank": rank, "wait_ns": wait_ns}
+
+
+def late_row(bars: pl.DataFrame, segments: pl.DataFrame, rank: int, stage: str | None) -> int | None:
+    """The row of a rank's lane that owns the most time of a stage, else the lane itself; None without the lane."""
+    lane = bars.filter(pl.col("depth") == 0, pl.col("label").str.contains(rf"^rank {rank}( |$)"))
+    if lane.is_empty():
+        return None
+    first, last = lane.select("row", "last_row").row(0)
+    inside = segments.filter(pl.col("row") >= first, pl.col("row") < last)
+    found = longest_row(inside, stage)
+    return int(first) if found is None else found
 
 
 def equal_table(bars: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 import tracekit as tk
 from investigation.live import live_bar, sending_help
-from investigation.store import StoreFile, rows
+from investigation.scope import scope_bar
+from investigation.store import StoreFile, rows, store_file
 from tracekit.foreign import markdown, markdown_code, plain
 
 _VERDICT_COLOURS = {"good": "green", "usable": "orange", "poor": "red", "refused": "red"}
@@ -73,9 +74,14 @@ def paragraph(text: str) -> str:
     return "  \n".join(markdown(line) for line in text.splitlines())
 
 
+def verdict_label(verdict: str) -> tuple[str, str]:
+    """What a verdict of an answer is called, and the colour of its badge."""
+    return _ANSWER_VERDICTS.get(verdict, (verdict, "gray"))
+
+
 def answer_state(answer: Any) -> bool:
     """What an answer says, in the tone of its verdict; whether there is anything to draw."""
-    label, colour = _ANSWER_VERDICTS.get(answer.verdict, (answer.verdict, "gray"))
+    label, colour = verdict_label(answer.verdict)
     st.markdown(f":{colour}-badge[{label}] {paragraph(answer.summary)}")
     return answer.verdict not in ("refused", "no_units")
 
@@ -98,6 +104,14 @@ def stop_if_empty(file: StoreFile) -> None:
     """End the page with the next step where the store has no spans."""
     if is_said_empty(file):
         st.stop()
+
+
+def run_in_scope(run: Callable[[], None]) -> None:
+    """A page below the choice of what it is about; without the choice where there is nothing to choose from."""
+    file = store_file()
+    if rows(file, "explore/store_mark")["span_count"].item():
+        scope_bar(file)
+    run()
 
 
 @contextmanager

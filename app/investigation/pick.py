@@ -9,26 +9,31 @@ import streamlit as st
 
 import tracekit as tk
 from investigation.address import Address
+from investigation.scope import scope
 from investigation.store import StoreFile, rows
 
 TAIL_PAGE = "app_pages/tail.py"
 TRACE_PAGE = "app_pages/trace.py"
+COMPARE_PAGE = "app_pages/compare.py"
+STRAGGLERS_PAGE = "app_pages/stragglers.py"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 SEARCHED = (
-    "kind", "text", "outcome", "least_ms", "below_ms", "first_ns", "last_ns", "of", "operation", "has", "is", "in",
-    "share", "order",
+    "kind", "text", "least_ms", "below_ms", "operation", "has", "is", "in", "share", "order",
 )  # fmt: skip
 """What the search for requests and steps keeps in the address."""
+
+SEEN = ("from", "to", "range_from", "range_to")
+"""What the address has of a timeline: the time that is seen and a range that is summed, offsets in nanoseconds."""
 
 ORDERS = ("slowest", "latest")
 
 
 def trace_page_address() -> Address:
     """The address of the trace page, with the amounts in it looked at."""
-    address = Address("trace", ("trace", "with", "span", "job", "attempt", "step", *SEARCHED))
+    address = Address("trace", ("trace", "with", "span", *SEEN, "of_job", "attempt", "step", *SEARCHED))
     for key in ("least_ms", "below_ms", "share"):
         address.amount(key)
-    for key in ("first_ns", "last_ns"):
+    for key in SEEN:
         address.number(key)
     return address
 
@@ -66,7 +71,13 @@ def unit_address(unit: dict[str, object]) -> dict[str, str]:
     """The part of the trace page's address that shows a unit."""
     if unit.get("step") is None:
         return {"trace": str(unit["trace_id"])}
-    return {"job": str(unit["job_id"]), "attempt": str(unit["attempt"]), "step": str(unit["step"])}
+    return step_address(StepPick(str(unit["job_id"]), int(str(unit["attempt"])), int(str(unit["step"]))))
+
+
+def step_address(pick: StepPick) -> dict[str, str]:
+    """The part of the trace page's address that shows a step with all its ranks."""
+    # The scope has a job of its own, which a link inside the app does not change.
+    return {"of_job": pick.job_id, "attempt": str(pick.attempt), "step": str(pick.step)}
 
 
 def back_to_the_question() -> None:
@@ -77,17 +88,18 @@ def back_to_the_question() -> None:
 
 
 def _step_pick(jobs: list[str], address: Address) -> StepPick | None:
-    address.choice("job", jobs, missing="this store has no steps of this job")
+    address.choice("of_job", jobs, missing="this store has no steps of this job")
     for key in ("attempt", "step"):
         address.number(key)
     if not jobs:
         return None
     # No default, so that the address always names the job; a single job goes without saying.
+    likely = scope().job if scope().job in jobs else jobs[0]
     chosen = st.selectbox(
-        "or a step of job", jobs, index=None, key="job", bind="query-params", placeholder=jobs[0], width=220
+        "or a step of job", jobs, index=None, key="of_job", bind="query-params", placeholder=likely, width=180
     )
     if chosen is not None:
-        address.taken("job")
-    attempt = st.number_input("attempt", min_value=0, step=1, value=0, key="attempt", bind="query-params", width=130)
-    step = st.number_input("step", min_value=0, step=1, value=None, key="step", bind="query-params", width=130)
-    return None if step is None else StepPick(chosen or jobs[0], int(attempt), int(step))
+        address.taken("of_job")
+    attempt = st.number_input("attempt", min_value=0, step=1, value=0, key="attempt", bind="query-params", width=110)
+    step = st.number_input("step", min_value=0, step=1, value=None, key="step", bind="query-params", width=110)
+    return None if step is None else StepPick(chosen or likely or jobs[0], int(attempt), int(step))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import UTC
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import polars as pl
 import streamlit as st
 
 from investigation.address import Address
+from investigation.scope import Filters, choice_input, condition_input, literal, said_unused, scope
 from investigation.store import StoreFile, rows
 from tracekit.foreign import markdown_code
-from tracekit.schema import METRICS, Metric, UnitKind
+from tracekit.schema import METRICS, Metric, Outcome
 
 DEFAULT_METRIC: Metric = "ttft"
 AUTOMATIC = "auto"
@@ -26,10 +26,7 @@ _QUANTILE_OF = {AUTOMATIC: None, EVERYTHING: 0.0} | {text: float(text) for text 
 _BASELINE_WORDS = {"auto": f"{BEFORE_IT_CHANGED}, or {TYPICAL_ONES}", "body": TYPICAL_ONES}
 _VALUE_LIMIT = 30
 _ALL_VALUES = 1_000_000
-_PARAMETERS = (
-    "metric", "quantile", "service", "model", "job", "since", "until", "where", "attribute", "value", "against",
-    "baseline", "stage",
-)  # fmt: skip
+_PARAMETERS = ("metric", "quantile", "attribute", "value", "against", "baseline", "stage")
 
 
 class TailQuestion(NamedTuple):
@@ -39,38 +36,7 @@ class TailQuestion(NamedTuple):
     quantile: float | None
     where: str | None
     baseline: str
-
-
-@dataclass(frozen=True)
-class Filters:
-    """Which units enter; None leaves a filter out."""
-
-    service: str | None = None
-    model: str | None = None
-    job: str | None = None
-    attribute_condition: str | None = None
-    since_ns: int | None = None
-    until_ns: int | None = None
-    condition: str | None = None
-
-    def sql(self) -> str | None:
-        """The filters as one SQL condition over the view `units`; None where there is no filter."""
-        parts = [
-            self.service and f"service_name = {literal(self.service)}",
-            self.model and f"model = {literal(self.model)}",
-            self.job and f"job_id = {literal(self.job)}",
-            self.attribute_condition,
-            f"start_ns >= {self.since_ns}" if self.since_ns is not None else None,
-            f"start_ns < {self.until_ns}" if self.until_ns is not None else None,
-            # A line of its own, so that a comment at its end swallows nothing.
-            self.condition and f"({self.condition}\n)",
-        ]
-        return " AND ".join(part for part in parts if part) or None
-
-
-def literal(text: str) -> str:
-    """A text as a SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+    outcome: str = Outcome.OK
 
 
 def attribute_condition(attribute: str, value: str, *, is_text: bool) -> str:
@@ -92,65 +58,49 @@ def ask(file: StoreFile) -> TailQuestion:
             "Metric", list(METRICS), default=DEFAULT_METRIC, key="metric", bind="query-params", required=True
         )
         quantile = st.select_slider(
-            "Slow from quantile", QUANTILES, value=AUTOMATIC, key="quantile", bind="query-params", width=280
+            "Slow from quantile", QUANTILES, value=AUTOMATIC, key="quantile", bind="query-params", width=200
         )
         kind = METRICS[metric or DEFAULT_METRIC].unit_kind
-        with st.popover("More filters", icon=":material/filter_alt:"):
-            filters = _filters(file, kind, address)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        filters = scope().of(kind)
         attribute, values, value = _attribute(file, kind, address)
         baseline = _baseline(filters, attribute, values, value, address)
     address.stop_if_refused()
     if attribute and value:
         filters = replace(filters, attribute_condition=_value_condition(attribute, values, value))
-    st.session_state["last_question"] = st.query_params.to_dict()
-    return TailQuestion(metric or DEFAULT_METRIC, _QUANTILE_OF[quantile], filters.sql(), baseline)
+    st.session_state["last_question"] = address.own()
+    _say_what_does_not_fit(kind)
+    return TailQuestion(
+        metric or DEFAULT_METRIC, _QUANTILE_OF[quantile], filters.sql(), baseline, filters.outcome or Outcome.OK
+    )
+
+
+def _say_what_does_not_fit(kind: str) -> None:
+    for name in scope().not_of(kind):
+        said_unused(name, why=f"a {kind} has no {name}, ask for another metric")
 
 
 def question_text(question: TailQuestion) -> str:
     """The conditions that the choices amount to, as SQL: hidden filters are not forgotten filters."""
     baseline = _BASELINE_WORDS.get(question.baseline) or _as_code(question.baseline)
     where = _as_code(question.where) if question.where else "all"
-    return f"Units: {where} · compared with {baseline}"
+    ended = "" if question.outcome == Outcome.OK else f" that ended {question.outcome}"
+    return f"Units: {where}{ended} · compared with {baseline}"
 
 
 def _as_code(condition: str) -> str:
     return markdown_code(condition.replace("\n)", ")"))
 
 
-def _filters(file: StoreFile, kind: str, address: Address) -> Filters:
-    """The filters that most questions do without."""
-    populations = rows(file, "explore/unit_populations").filter(pl.col("kind") == kind)
-    service = _choice("Service", populations["service_name"], address, key="service")
-    model = job = None
-    if kind == UnitKind.REQUEST:
-        model = _choice("Model", populations["model"], address, key="model")
-        address.unused("job", why="the metric is about requests, jobs have steps: ask for the metric `step`")
-    else:
-        job = _choice("Job", populations["job_id"], address, key="job")
-        address.unused("model", why="the metric is about training steps, which have no model")
-    for key in ("since", "until"):
-        address.moment(key)
-    return Filters(
-        service=service,
-        model=model,
-        job=job,
-        since_ns=_moment("Started from (UTC)", key="since"),
-        until_ns=_moment("Started before (UTC)", key="until"),
-        condition=condition_input("SQL condition over units", key="where", example="input_tokens > 1000"),
-    )
-
-
 def _attribute(file: StoreFile, kind: str, address: Address) -> tuple[str | None, pl.DataFrame, str | None]:
     """An attribute of the units, its values, and the value that is chosen; None where none is."""
     names = rows(file, "explore/unit_attribute_names", kind=kind)["attribute"]
-    attribute = _choice("Attribute", names, address, key="attribute", width=220)
+    attribute = choice_input("Attribute", names, address, key="attribute", width=180)
     values = rows(file, "explore/unit_attribute_values", kind=kind, attribute=attribute or "", limit=_VALUE_LIMIT)
     if attribute is None:
         address.unused("value", why="no attribute is chosen that it could be the value of")
         return None, values, None
     values = _with_asked_values(file, kind, attribute, values, address)
-    value = _choice("is", values["value"], address, key="value", width=220)
+    value = choice_input("is", values["value"], address, key="value", width=180)
     value_count = values["value_count"][0] if values.height else 0
     if value_count > values.height:
         st.caption(f"The {values.height} most frequent of {value_count:,} values; write a condition for others.")
@@ -176,7 +126,7 @@ def _baseline(
     others = {f"{attribute} = {other}": other for other in values["value"] if other != value} if value else {}
     options = [BEFORE_IT_CHANGED, TYPICAL_ONES, *others, A_CONDITION]
     address.choice("against", options, missing="this store has no such units to compare with")
-    chosen = st.selectbox("Compare with", options, key="against", bind="query-params", width=280)
+    chosen = st.selectbox("Compare with", options, key="against", bind="query-params", width=260)
     if chosen == A_CONDITION:
         condition = condition_input("Baseline condition", key="baseline", example="model = 'llama-3-8b'")
         return condition or "body"
@@ -193,25 +143,3 @@ def _baseline(
 def _value_condition(attribute: str, values: pl.DataFrame, value: str) -> str:
     is_text = values.filter(pl.col("value") == value)["is_text"][0]
     return attribute_condition(attribute, value, is_text=is_text)
-
-
-def _choice(
-    label: str, values: pl.Series, address: Address, *, key: str, width: int | Literal["stretch"] = "stretch"
-) -> str | None:
-    options = values.drop_nulls().unique(maintain_order=True).to_list()
-    address.choice(key, options, missing=f"this store has no units with this {key}")
-    chosen = st.selectbox(label, options, index=None, key=key, bind="query-params", placeholder="any", width=width)
-    if chosen is not None:
-        address.taken(key)
-    return chosen
-
-
-def _moment(label: str, *, key: str) -> int | None:
-    moment = st.datetime_input(label, value=None, key=key, bind="query-params", step=60)
-    return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
-
-
-def condition_input(label: str, *, key: str, example: str) -> str | None:
-    """A SQL condition over the view `units`, kept in the address; None for none."""
-    text = st.text_input(label, key=key, bind="query-params", placeholder=f"for example {example}", width=420)
-    return text.strip() or None

@@ -11,6 +11,7 @@ import streamlit as st
 from investigation.address import Address
 from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE, unit_address
+from investigation.scope import all_times, narrow_to_time
 from investigation.search_form import NS_A_MS, TRACE, Search, asked
 from investigation.sql_link import sql_link
 from investigation.store import StoreFile, rows
@@ -40,25 +41,21 @@ def search_section(file: StoreFile, address: Address) -> None:
 
 
 def _heat_section(file: StoreFile, search: Search) -> None:
-    """Durations over time; a click on a cell leaves those of the cell in the list."""
-    population = {name: getattr(search, name) for name in ("kind", "service", "operation", "outcome")}
-    cells = rows(file, "explore/latency_cells", **population, window_count=_WINDOWS, cells_a_decade=_FINENESS[0])
+    """Durations over time; a rectangle that is dragged leaves those inside it, here and on the other pages."""
+    cells = rows(file, "explore/latency_cells", **search.population, window_count=_WINDOWS, cells_a_decade=_FINENESS[0])
     fineness = fitting(cells)
     if fineness > _FINENESS[0]:
-        cells = rows(file, "explore/latency_cells", **population, window_count=_WINDOWS, cells_a_decade=fineness)
+        cells = rows(file, "explore/latency_cells", **search.population, window_count=_WINDOWS, cells_a_decade=fineness)
     if cells.is_empty():
         return
     st.session_state["latency_cells"] = cells
     st.altair_chart(
         charts.latency_heat(cells), key=HEAT, on_select=take_over_cell, alt="Durations over time, by number of units"
     )
-    if search.first_ns is not None or search.last_ns is not None:
-        since, until = (moment_text(ns) for ns in (search.first_ns, search.last_ns))
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Only those that started from {since} to {until}.")
-            st.button("All times", icon=":material/backspace:", key="all_times", on_click=forget_cell)
-    else:
-        st.caption("Darker: more of them. Framed in red: some failed. Click a cell to list what is in it.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Darker: more of them. Framed in red: some failed. Click a cell, or drag, to list what is in it.")
+        if search.first_ns is not None or search.last_ns is not None:
+            st.button("All times", icon=":material/backspace:", key="all_times", type="tertiary", on_click=forget_cell)
 
 
 def fitting(cells: pl.DataFrame) -> int:
@@ -69,22 +66,26 @@ def fitting(cells: pl.DataFrame) -> int:
 
 
 def take_over_cell() -> None:
-    """A click on a cell chooses its time and durations; a click beside the cells forgets them."""
-    picked = st.session_state[HEAT].selection.cell
+    """A cell that is clicked or a rectangle that is dragged chooses time and durations; a click beside forgets them."""
+    selection = st.session_state[HEAT].selection
     cells: pl.DataFrame = st.session_state["latency_cells"]
-    if not picked or not 0 <= int(picked[0]["number"]) < cells.height:
+    area, picked = selection.get("area") or {}, selection.get("cell")
+    if area.get("start_ms") and area.get("least"):
+        _, unit_ns = charts.axis_unit(int(max(cells["below_ns"].to_list())))
+        first_ns, last_ns = (round(ms) * NS_A_MS for ms in area["start_ms"])
+        least_ns, below_ns = (round(end * unit_ns) for end in sorted(area["least"]))
+    elif picked and 0 <= int(picked[0]["number"]) < cells.height:
+        first_ns, last_ns, least_ns, below_ns = cells.row(int(picked[0]["number"]))[:4]
+    else:
         forget_cell()
         return
-    cell = cells.row(int(picked[0]["number"]), named=True)
-    st.query_params["first_ns"], st.query_params["last_ns"] = str(cell["first_ns"]), str(cell["last_ns"])
-    st.session_state["least_ms"] = cell["least_ns"] / NS_A_MS
-    st.session_state["below_ms"] = cell["below_ns"] / NS_A_MS
+    narrow_to_time(first_ns, last_ns)
+    st.session_state["least_ms"], st.session_state["below_ms"] = least_ns / NS_A_MS, below_ns / NS_A_MS
 
 
 def forget_cell() -> None:
     """All times and all durations again."""
-    for key in ("first_ns", "last_ns"):
-        st.query_params.pop(key, None)
+    all_times()
     st.session_state["least_ms"] = st.session_state["below_ms"] = None
 
 

@@ -9,8 +9,10 @@ import streamlit as st
 
 from investigation.address import Address
 from investigation.pick import ORDERS
+from investigation.scope import said_unused, scope
 from investigation.store import StoreFile, rows
-from tracekit.schema import OUTCOMES, Outcome, UnitKind
+from tracekit.foreign import markdown
+from tracekit.schema import Outcome, UnitKind
 
 TRACE = "trace"
 """Whatever has a trace id, also where no request or step was made of it."""
@@ -18,7 +20,7 @@ TRACE = "trace"
 KINDS = (str(UnitKind.REQUEST), str(UnitKind.STEP), TRACE)
 NS_A_MS = 1_000_000
 _NAMES = 1000
-_WIDTH = 160
+_WIDTH = 150
 
 
 class Search(NamedTuple):
@@ -27,6 +29,10 @@ class Search(NamedTuple):
     kind: str
     text: str | None
     service: str | None
+    model: str | None
+    tenant_key: str | None
+    tenant: str | None
+    job: str | None
     operation: str | None
     attribute: str | None
     value: str | None
@@ -38,6 +44,23 @@ class Search(NamedTuple):
     stage: str | None
     least_share: float
     latest_first: bool
+
+    @property
+    def population(self) -> dict[str, object]:
+        """Whom the heat map is drawn of; parameters of `queries/explore/latency_cells.sql`."""
+        names = (
+            "kind",
+            "service",
+            "model",
+            "tenant_key",
+            "tenant",
+            "job",
+            "operation",
+            "outcome",
+            "first_ns",
+            "last_ns",
+        )
+        return {name: getattr(self, name) for name in names}
 
     def of_traces(self) -> dict[str, object]:
         """The part of it that traces can be asked for; the parameters of `queries/explore/found_traces.sql`."""
@@ -52,41 +75,54 @@ def asked(file: StoreFile, address: Address) -> Search:
         kind = _choice("What", kinds, address, key="kind", default=kinds[0], missing="this store has none of these")
         kind = kind or kinds[0]
         text = st.text_input(
-            "Search", key="text", bind="query-params", width=230, placeholder="name, service, id, attribute"
+            "Search", key="text", bind="query-params", width="stretch", placeholder="name, service, id, attribute"
         )
-        endings = [str(Outcome.FAILED)] if kind == TRACE else list(OUTCOMES)
-        outcome = _choice("Ended", endings, address, key="outcome", missing=f"they end {', '.join(endings)}")
         least, below = _milliseconds("At least (ms)", key="least_ms"), _milliseconds("Less than (ms)", key="below_ms")
         address.choice("order", ORDERS, missing=f"first come the {' or the '.join(ORDERS)}")
         order = st.segmented_control(
             "First", ORDERS, default="slowest", key="order", bind="query-params", required=True
         )
-    search = Search(
-        kind, text.strip() or None, None, None, None, None, outcome, least or 0, below, _moment("first"),
-        _moment("last"), None, 0.0, order == "latest",
-    )  # fmt: skip
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        search = _of_traces(file, search, address) if kind == TRACE else _of_units(file, search, address)
+        search = _in_scope(kind, text.strip() or None, least or 0, below, is_latest=order == "latest")
+        if kind != TRACE:
+            with st.popover("More", icon=":material/tune:"):
+                search = _of_units(file, search, address)
+    if kind == TRACE:
+        for key in ("operation", "has", "is", "in", "share"):
+            address.unused(key, why="it is about requests and steps, and traces are asked for")
     address.stop_if_refused()
+    _say_what_is_asked(search)
     return search
 
 
-def _of_traces(file: StoreFile, search: Search, address: Address) -> Search:
-    for key in ("operation", "has", "is", "in", "share"):
-        address.unused(key, why="it is about requests and steps, and traces are asked for")
-    services = rows(file, "explore/services")["service_name"]
-    return search._replace(service=_choice("Service", _distinct(services), address, key="of", missing=_NO_SERVICE))
+def _in_scope(kind: str, text: str | None, least_ns: int, below_ns: int | None, *, is_latest: bool) -> Search:
+    """What is searched for inside the scope, without what only units can be asked for."""
+    filters = scope() if kind == TRACE else scope().of(kind)
+    has_tenant = filters.tenant is not None and filters.tenant_key is not None
+    return Search(
+        kind, text, filters.service, filters.model, filters.tenant_key if has_tenant else None, filters.tenant,
+        filters.job, None, None, None, filters.outcome, least_ns, below_ns, filters.since_ns, filters.until_ns, None,
+        0.0, is_latest,
+    )  # fmt: skip
 
 
-_NO_SERVICE = "no such service has any"
+def _say_what_is_asked(search: Search) -> None:
+    """Choices that are out of sight are not out of mind."""
+    if search.kind == TRACE:
+        names = ("model", "tenant", "job", "since_ns", "until_ns", "condition")
+        said_unused(*names, why="traces are asked for, and those are of requests and steps")
+        return
+    said_unused("condition", *scope().not_of(search.kind), why="the search cannot ask for it")
+    parts = [f"operation {markdown(search.operation)}"] if search.operation else []
+    parts += [f"{markdown(search.attribute)} {markdown(search.value or 'given')}"] if search.attribute else []
+    parts += [f"at least {search.least_share:.0%} in {markdown(search.stage)}"] if search.stage else []
+    if parts:
+        st.caption("Only those with " + ", ".join(parts) + ".")
 
 
 def _of_units(file: StoreFile, search: Search, address: Address) -> Search:
-    services = rows(file, "explore/unit_populations").filter(kind=search.kind)["service_name"]
     stages = rows(file, "explore/unit_stage_names", kind=search.kind)["stage"]
     attributes = rows(file, "explore/unit_attribute_names", kind=search.kind)["attribute"]
     names = _distinct(_names(file, search.kind))
-    service = _choice("Service", _distinct(services), address, key="of", missing=_NO_SERVICE)
     operation = _choice("Operation", names, address, key="operation", missing="none is called so")
     attribute = _choice("Attribute", _distinct(attributes), address, key="has", missing="none has such an attribute")
     value = st.text_input("is", key="is", bind="query-params", width=_WIDTH, disabled=attribute is None)
@@ -96,7 +132,7 @@ def _of_units(file: StoreFile, search: Search, address: Address) -> Search:
         step=5.0, format="%.9g", disabled=stage is None,
     )  # fmt: skip
     return search._replace(
-        service=service, operation=operation, attribute=attribute, value=value.strip() or None, stage=stage,
+        operation=operation, attribute=attribute, value=value.strip() or None, stage=stage,
         least_share=share / 100,
     )  # fmt: skip
 
@@ -127,9 +163,3 @@ def _milliseconds(label: str, *, key: str) -> int | None:
         label, min_value=0.0, value=None, key=key, bind="query-params", width=_WIDTH, format="%.15g", step=1.0
     )
     return None if value is None else round(value * NS_A_MS)
-
-
-def _moment(key: str) -> int | None:
-    """A limit of the time of starting, as the heat map writes it into the address."""
-    text = str(st.query_params.get(f"{key}_ns") or "")
-    return int(text) if text.isascii() and text.isdigit() else None

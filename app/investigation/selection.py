@@ -15,22 +15,22 @@ _NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def measured_units(file: StoreFile, metric: Metric, where: str | None) -> pl.DataFrame:
-    """The units that end well and have the metric: `unit_id`, `start_ns`, `value_ns`.
+def measured_units(file: StoreFile, metric: Metric, where: str | None, outcome: str) -> pl.DataFrame:
+    """The units that ended so and have the metric: `unit_id`, `start_ns`, `value_ns`.
 
     `where` must be a condition that `tracekit.Store.tail` has accepted: it is put into the statement as
     it is.
     """
     with opened(file) as store:
-        return store.sql(measured_statement(metric, where))
+        return store.sql(measured_statement(metric, where, outcome))
 
 
-def measured_statement(metric: Metric, where: str | None) -> str:
+def measured_statement(metric: Metric, where: str | None, outcome: str) -> str:
     """The statement that finds the units of a question and their metric."""
     value, kind = METRICS[metric].column, METRICS[metric].unit_kind
     return (
         f"SELECT unit_id, start_ns, {value} AS value_ns FROM units "
-        f"WHERE kind = '{kind}' AND outcome = '{Outcome.OK}' AND {value} >= 0 AND (\n{where or 'true'}\n)"
+        f"WHERE kind = '{kind}' AND outcome = '{Outcome(outcome)}' AND {value} >= 0 AND (\n{where or 'true'}\n)"
     )
 
 
@@ -46,9 +46,9 @@ def cohorts(units: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def stages_over_time(file: StoreFile, metric: Metric, where: str | None) -> pl.DataFrame:
+def stages_over_time(file: StoreFile, metric: Metric, where: str | None, outcome: str) -> pl.DataFrame:
     """Mean time of the units of `measured_units` in each stage, per window of the clock."""
-    units = measured_units(file, metric, where)
+    units = measured_units(file, metric, where, outcome)
     first_ns, last_ns = int(units["start_ns"].min()), int(units["start_ns"].max())
     window_ns = strip_window_ns(last_ns - first_ns)
     with opened(file) as store:

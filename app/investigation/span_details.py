@@ -14,6 +14,7 @@ from tracekit.foreign import markdown, named
 from tracekit.wording import duration_text, exact_text, moment_text
 
 _LOGS = 200
+_NAME_PX = 170
 
 
 def span_details(file: StoreFile, trace_ids: list[str], bar: dict[str, Any]) -> None:
@@ -70,6 +71,7 @@ def _attribute_table(title: str, attributes: str | None) -> None:
     shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in sorted(values.items())}
     dataframe(
         pl.DataFrame({title: list(shown), "value": list(shown.values())}),
+        column_config={title: st.column_config.TextColumn(width=_NAME_PX), "value": st.column_config.TextColumn()},
         hide_index=True,
         alt=f"{title} of the span",
     )

@@ -9,14 +9,19 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.question import TailQuestion
+from investigation.scope import and_where, narrow_to_time
 from investigation.selection import cohorts, measured_statement, measured_units, stages_over_time
 from investigation.sql_link import statement_link
 from investigation.store import StoreFile
 from tracekit import charts
 from tracekit.foreign import markdown
-from tracekit.wording import METRIC_NAMES, count_text, duration_text, exact_text
+from tracekit.schema import METRICS
+from tracekit.wording import METRIC_NAMES, count_text, counted, duration_text, exact_text
 
 STAGE_CHART = "stage_chart"
+TIME_CHART = "time_chart"
+VALUE_CHART = "value_chart"
+NS_A_MS = 1_000_000
 _NS_COLUMNS = {
     "tail_mean_ns": "mean of the slow (ns)",
     "baseline_mean_ns": "mean of the baseline (ns)",
@@ -30,8 +35,6 @@ _NS_COLUMNS = {
     "calls_ns": "more calls (ns)",
     "per_call_ns": "longer calls (ns)",
 }
-_DIFFERENCE_CHANCE = {"ratio_low": "low", "ratio_high": "high", "adjusted_p": "adjusted p"}
-_SHARES = {"tail_share": "share of the slow", "rest_share": "share of the rest"}
 
 
 def figures(answer: Any) -> None:
@@ -137,48 +140,58 @@ def causes_section(answer: Any) -> None:
 def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -> None:
     """All units of the question by their metric, those that the answer compares marked."""
     st.subheader("Distribution", anchor=False)
-    units = measured_units(file, question.metric, question.where)
+    units = measured_units(file, question.metric, question.where, question.outcome)
     if answer.comparison == "selection" and question.baseline != "auto":
-        units = pl.concat([units, measured_units(file, question.metric, question.baseline)]).unique("unit_id")
+        units = pl.concat([units, measured_units(file, question.metric, question.baseline, question.outcome)]).unique(
+            "unit_id"
+        )
     marked = cohorts(units, answer.units)
-    st.caption(f"{METRIC_NAMES[question.metric]} of {count_text(marked.height)} units")
+    st.caption(
+        f"{METRIC_NAMES[question.metric]} of {counted(marked.height, 'unit')}. Drag to ask about a part of them."
+    )
     chart = charts.distribution(marked, metric=question.metric, threshold_ns=answer.threshold_ns)
-    st.altair_chart(chart, alt=f"Histogram of {METRIC_NAMES[question.metric]}")
-    statement_link(measured_statement(question.metric, question.where))
+    st.session_state["drawn_values"] = (METRICS[question.metric].column, max(marked["value_ns"].to_list(), default=0))
+    st.altair_chart(
+        chart, key=VALUE_CHART, on_select=take_over_values, alt=f"Histogram of {METRIC_NAMES[question.metric]}"
+    )
+    statement_link(measured_statement(question.metric, question.where, question.outcome))
 
 
 def over_time_section(file: StoreFile, question: TailQuestion) -> None:
     """The mean by stage over the clock: when did it begin?"""
     st.subheader("Over time", anchor=False)
-    units = measured_units(file, question.metric, question.where)
+    units = measured_units(file, question.metric, question.where, question.outcome)
     if units.is_empty():
         st.caption("No units to draw.")
         return
-    st.caption(f"Mean {METRIC_NAMES[question.metric]} of all units of this selection, by stage")
-    windows = stages_over_time(file, question.metric, question.where)
-    st.altair_chart(charts.stages_over_time(windows), alt="Mean time by stage over time")
-
-
-def differences(answer: Any) -> None:
-    """Which attribute values are more frequent among the slow than among the rest."""
-    st.subheader("What differs", anchor=False)
-    if answer.differences.is_empty():
-        st.caption("No attribute tells the slow ones from the rest.")
-        return
-    judged = [name for name in _DIFFERENCE_CHANCE if answer.differences[name].count()]
-    shares = {name: st.column_config.NumberColumn(label, format="percent") for name, label in _SHARES.items()}
-    chances = {name: st.column_config.NumberColumn(label, format="%.3g") for name, label in _DIFFERENCE_CHANCE.items()}
-    times = st.column_config.NumberColumn("times as frequent", format="%.2f")
-    dataframe(
-        answer.differences,
-        column_order=["dimension", "value", *_SHARES, "ratio", *judged],
-        column_config={"dimension": "attribute", "ratio": times, **shares, **chances},
-        hide_index=True,
-        placeholder="–",
-        alt="Attribute values among the slow and the rest",
+    st.caption(f"Mean {METRIC_NAMES[question.metric]} of all of this selection, by stage. Drag to ask about a time.")
+    windows = stages_over_time(file, question.metric, question.where, question.outcome)
+    st.altair_chart(
+        charts.stages_over_time(windows), key=TIME_CHART, on_select=take_over_time, alt="Mean time by stage over time"
     )
-    if answer.attributes_set_aside:
-        st.caption(markdown("Not compared (too many values, or nested): " + ", ".join(answer.attributes_set_aside)))
+
+
+def take_over_time() -> None:
+    """A range of the clock that is dragged becomes the scope of all pages."""
+    take_over_range(TIME_CHART)
+
+
+def take_over_range(key: str) -> None:
+    """The scope of all pages is what was dragged in a chart over time."""
+    ends = st.session_state[key].selection.get("time", {}).get("start_ms")
+    if ends:
+        narrow_to_time(*(round(end) * NS_A_MS for end in ends))
+
+
+def take_over_values() -> None:
+    """A range of the metric that is dragged becomes a condition of the scope."""
+    ends = st.session_state[VALUE_CHART].selection.get("range", {}).get("low")
+    if not ends:
+        return
+    column, longest_ns = st.session_state["drawn_values"]
+    _, unit_ns = charts.axis_unit(longest_ns + 1)
+    low_ns, high_ns = (round(end * unit_ns) for end in ends)
+    and_where(f"{column} >= {low_ns} AND {column} < {high_ns}")
 
 
 def left_out(answer: Any) -> None:

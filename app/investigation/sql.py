@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import polars as pl
 import streamlit as st
 
+import tracekit as tk
 from investigation.address import Address
 from investigation.border import dataframe
+from investigation.sql_link import filled_in, without_header
 from investigation.store import StoreFile, rows
+from tracekit.foreign import plain
 from tracekit.wording import counted
 
 FIRST = "FROM units SELECT service_name, outcome, count(*) AS requests, avg(e2e_ns) AS mean_ns GROUP BY ALL"
@@ -17,12 +21,75 @@ MOST_ROWS = 10_000
 """Rows that a page shows; a file has all of them."""
 
 
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "explore/services": {},
+    "explore/unit_outcomes": {},
+    "explore/slowest_units": {"kind": "request", "limit": 20},
+    "explore/unit_attribute_names": {"kind": "request"},
+    "explore/latency_cells": {
+        "kind": "request", "service": None, "model": None, "tenant_key": None, "tenant": None, "job": None,
+        "operation": None, "outcome": None, "first_ns": None, "last_ns": None, "window_count": 20, "cells_a_decade": 3,
+    },
+    "metrics/catalogue": {},
+    "explore/ingests": {"limit": 50},
+}  # fmt: skip
+"""Statements of `queries/` that make a beginning, with what their parameters are."""
+_HISTORY = "sql_history"
+_MOST_KEPT = 50
+_SHOWN = 90
+
+
 def asked() -> str:
     """The statement as it was last run; it is part of the address."""
+    left, right = st.columns(2)
+    with left:
+        st.selectbox(
+            "Examples", list(EXAMPLES), index=None, key="example", placeholder="a statement to begin with",
+            format_func=example_title, on_change=_take_example,
+        )  # fmt: skip
+    with right:
+        st.selectbox(
+            "History", _history(), index=None, key="earlier", placeholder="what was run before",
+            format_func=_one_line, on_change=_take_earlier,
+        )  # fmt: skip
     with st.form("statement", border=False):
-        statement = st.text_area("Statement", value=FIRST, key="sql", bind="query-params", height=220)
-        st.form_submit_button("Run", icon=":material/play_arrow:")
+        statement = st.text_area("Statement", value=FIRST, key="sql", bind="query-params", height=240)
+        st.form_submit_button("Run", icon=":material/play_arrow:", type="primary")
     return statement.strip()
+
+
+def remember(statement: str) -> None:
+    """Keep a statement that was run, the latest first, each once."""
+    kept = [each for each in _history() if each != statement]
+    st.session_state[_HISTORY] = [statement, *kept][:_MOST_KEPT]
+
+
+def example_title(query: str) -> str:
+    """What a statement of `queries/` answers: the first sentence of its header."""
+    return tk.Store.statement(query).splitlines()[0].removeprefix("-- ").rstrip(".")
+
+
+def _history() -> list[str]:
+    kept: list[str] = st.session_state.get(_HISTORY, [])
+    return kept
+
+
+def _one_line(statement: str) -> str:
+    line = plain(" ".join(statement.split()))
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
+def _take_example() -> None:
+    query = st.session_state["example"]
+    if query is not None:
+        st.session_state["sql"] = without_header(filled_in(tk.Store.statement(query), **EXAMPLES[query]))
+        st.session_state["example"] = None
+
+
+def _take_earlier() -> None:
+    if st.session_state["earlier"] is not None:
+        st.session_state["sql"] = st.session_state["earlier"]
+        st.session_state["earlier"] = None
 
 
 def schema_browser(file: StoreFile, address: Address) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 import tracekit as tk
-from investigation.question import literal
+from investigation.scope import literal
 
 SQL_PAGE = "app_pages/sql.py"
 # An address that a browser and a server take.

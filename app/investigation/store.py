@@ -71,27 +71,19 @@ def rows(file: StoreFile, query: str, **parameters: Any) -> pl.DataFrame:
 
 
 @st.cache_data(max_entries=32, show_spinner="Splitting the tail by stage …")
-def tail_answer(file: StoreFile, *, metric: str, quantile: float | None, where: str | None, baseline: str) -> Any:
+def tail_answer(
+    file: StoreFile, *, metric: str, quantile: float | None, where: str | None, baseline: str, outcome: str
+) -> Any:
     """`tracekit.Store.tail`."""
     with opened(file) as store:
-        return store.tail(metric, quantile=quantile, where=where, baseline=baseline)
+        return store.tail(metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@st.cache_data(max_entries=8, show_spinner="Looking for whom the ranks waited …")
 def stragglers_answer(file: StoreFile, *, job: str | None = None) -> Any:
     """`tracekit.Store.stragglers`."""
     with opened(file) as store:
         return store.stragglers(job=job)
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def job_headlines(file: StoreFile) -> list[str]:
-    """A sentence a training job for where its time went, and one for what failed; empty without jobs."""
-    with opened(file) as store:
-        ledgers, incidents = store.goodput(), store.failures()
-    if ledgers.training.jobs.is_empty():
-        return []
-    return [*ledgers.training.summary.splitlines(), *incidents.training.summary.splitlines()]
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -123,17 +115,17 @@ def request_goodput_answer(file: StoreFile, *, slo: str, where: str | None = Non
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking for what failed first …")
-def failures_answer(file: StoreFile, *, where: str | None = None) -> Any:
+def failures_answer(file: StoreFile, *, where: str | None = None, job: str | None = None) -> Any:
     """`tracekit.Store.failures`."""
     with opened(file) as store:
-        return store.failures(where=where)
+        return store.failures(where=where, job=job)
 
 
 @st.cache_data(max_entries=16, show_spinner="Comparing …")
-def compare_answer(file: StoreFile, *, before: str, after: str, slo: str | None) -> Any:
+def compare_answer(file: StoreFile, *, before: str, after: str, slo: str | None, where: str | None) -> Any:
     """`tracekit.Store.compare`."""
     with opened(file) as store:
-        return store.compare(before, after, slo=slo)
+        return store.compare(before, after, slo=slo, where=where)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -9,9 +9,56 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.store import StoreFile, rows
-from tracekit.wording import counted, moment_text, period_text
+from tracekit.charts import stage_colour
+from tracekit.schema import Outcome
+from tracekit.wording import count_text, counted, moment_text, period_text
 
 _RECENT_INGESTS = 200
+
+
+_OUTCOME_COLOURS = {
+    Outcome.OK: "green",
+    Outcome.FAILED: "red",
+    Outcome.ABORTED: "orange",
+    Outcome.REJECTED: "orange",
+    Outcome.INVALID: "violet",
+}
+
+
+def outcome_badges(outcomes: pl.DataFrame) -> None:
+    """How requests and steps ended."""
+    with st.container(horizontal=True, gap="small"):
+        for row in outcomes.iter_rows(named=True):
+            colour = _OUTCOME_COLOURS.get(row["outcome"], "gray")
+            st.badge(f"{row['kind']}s {row['outcome']} {count_text(row['unit_count'])}", color=colour)
+
+
+_UNITS = {"request": "Of a request", "step": "Of a training step", "job": "Of a training job"}
+
+
+def stage_tables(file: StoreFile) -> None:
+    """What each stage means, with its colour, by the unit that it belongs to."""
+    stages = rows(file, "explore/stages")
+    for kind, title in _UNITS.items():
+        st.subheader(title, anchor=False)
+        own = stages.filter(pl.col("unit_kind") == kind)
+        # A square of the colour, for a cell of a table takes text alone.
+        samples = pl.Series("colour", [_swatch(stage_colour(stage)) for stage in own["stage"]], dtype=pl.String)
+        dataframe(
+            own.drop("unit_kind").insert_column(0, samples),
+            column_config={"colour": st.column_config.ImageColumn("", width=40)},
+            hide_index=True,
+            height="content",
+            placeholder="–",
+            alt=f"{title}: stages with their owner and meaning",
+        )
+
+
+def _swatch(colour: str) -> str:
+    return (
+        "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='24' height='24'%3E"
+        f"%3Crect width='24' height='24' rx='5' fill='%23{colour.removeprefix('#')}'/%3E%3C/svg%3E"
+    )
 
 
 def service_table(file: StoreFile) -> None:

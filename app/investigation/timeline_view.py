@@ -9,13 +9,16 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.marks import equal_table, summed_range
+from investigation.pick import SEEN
 from investigation.span_details import span_details
 from investigation.store import StoreFile
-from investigation.timeline_component import timeline
+from investigation.timeline_component import Chosen, Seen, timeline
 from tracekit.wording import counted, duration_text, exact_text, share_text
 
 TABLE_ROWS = 5_000
 """Rows of the equal table on one page of it."""
+_TOLD = "told_seen"
+_MOST_DIGITS = 19
 _BESIDE = (2.3, 1)
 _PANEL_PX = 700
 
@@ -35,7 +38,9 @@ def with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *, 
     """The timeline, beside it what is chosen in it, below it the same rows as a table; runs again by itself."""
     left, right = st.columns(_BESIDE, gap="medium")
     with left:
-        chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked)
+        seen = asked_seen(key)
+        chosen = timeline(drawn.payload, key=key, row_count=drawn.bars.height, picked=drawn.picked, seen=seen)
+    _tell_seen(chosen)
     height = "content" if chosen.row is None else _PANEL_PX
     with right, st.container(height=height, border=False):
         if chosen.range_ns is not None:
@@ -48,6 +53,40 @@ def with_what_is_chosen(file: StoreFile, trace_ids: list[str], drawn: Drawn, *, 
                 st.query_params["span"] = st.session_state["told_span"] = bar["span_id"]
             span_details(file, trace_ids, bar)
     _table_section(drawn, key=f"table_{key}")
+
+
+def asked_seen(key: str) -> Seen:
+    """What the link shows of a timeline; what the timeline itself told the address does not come back.
+
+    Else its data would change with each look at another part.
+    """
+    asked, name = tuple(_number(name) for name in SEEN), f"asked_seen_of_{key}"
+    if name not in st.session_state or asked != st.session_state.get(_TOLD, asked):
+        st.session_state[name] = Seen(_ends(*asked[:2]), _ends(*asked[2:]))
+    found: Seen = st.session_state[name]
+    return found
+
+
+def _number(name: str) -> int | None:
+    text = str(st.query_params.get(name) or "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS else None
+
+
+def _ends(from_ns: int | None, to_ns: int | None) -> tuple[int, int] | None:
+    return None if from_ns is None or to_ns is None or from_ns >= to_ns else (from_ns, to_ns)
+
+
+def _tell_seen(chosen: Chosen) -> None:
+    """The address of a page that shows one timeline has what is seen of it and the range that is summed."""
+    if not {"trace", "step"} & set(st.query_params):
+        return
+    ends = (*(chosen.view_ns or (None, None)), *(chosen.range_ns or (None, None)))
+    st.session_state[_TOLD] = ends
+    for name, end in zip(SEEN, ends, strict=True):
+        if end is None:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != str(end):
+            st.query_params[name] = str(end)
 
 
 @st.fragment

@@ -11,12 +11,14 @@ from investigation.border import dataframe
 from investigation.marks import (
     counter_marks,
     event_marks,
+    late_rank,
+    late_row,
     link_marks,
     longest_row,
     no_points,
 )
 from investigation.pick import TRACE_PAGE, StepPick
-from investigation.question import literal
+from investigation.scope import literal
 from investigation.sql_link import statement_link
 from investigation.store import StoreFile, opened, operations, rows
 from investigation.timeline_payload import packed
@@ -81,6 +83,13 @@ def step_section(file: StoreFile, pick: StepPick) -> None:
         f"{count_text(ranks.height)} ranks, "
         f"{duration_text(last_ns - first_ns)} ({exact_text(last_ns - first_ns)}) from {moment_text(first_ns)}"
     )
+    late = late_rank(rows(file, "explore/step_waits_of", **where))
+    if late is not None:
+        what = markdown(named(late["culprit_operation"] or late["culprit_stage"]))
+        st.markdown(
+            f"**Rank {late['culprit_rank']} was late**, in {what} ({markdown(named(late['culprit_stage']))}): "
+            f"the others waited {duration_text(late['wait_ns'])} for it."
+        )
     series = _chosen_counters(file, ranks, key=f"counters_{pick.step}")
     drawn = _drawn_step(file, pick, tuple(series))
     trace_ids = ranks["trace_id"].unique().sort().to_list()
@@ -123,6 +132,8 @@ def _drawn_step(file: StoreFile, pick: StepPick, series: tuple[str, ...]) -> Dra
     }
     bars, segments = step_rows(ranks, found, each["trace_spans"])
     origin_ns = ranks["start_ns"].min()
+    late = late_rank(rows(file, "explore/step_waits_of", **pick._asdict()))
+    picked = late and late_row(bars, segments, late["culprit_rank"], late["culprit_stage"])
     points = _counters(file, ranks).filter(pl.col("series").is_in(list(series)))
     payload = packed(
         bars,
@@ -131,9 +142,10 @@ def _drawn_step(file: StoreFile, pick: StepPick, series: tuple[str, ...]) -> Dra
         events=event_marks(each["trace_events"], bars, origin_ns),
         links=link_marks(each["trace_links"], bars, trace_ids),
         points=counter_marks(points, origin_ns),
+        picked=picked,
         is_collapsed=True,
     )
-    return Drawn(bars, segments, payload)
+    return Drawn(bars, segments, payload, picked)
 
 
 def _counters(file: StoreFile, ranks: pl.DataFrame) -> pl.DataFrame:

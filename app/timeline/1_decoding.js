@@ -22,6 +22,12 @@ function unpacked(bytes) {
   return trace;
 }
 
+/** The time that a link shows and the range that it sums, which stand behind the columns; null for none. */
+function packedSeen(bytes) {
+  const ends = new Float64Array(bytes.slice(bytes.length - 32).buffer);
+  return { view: isNaN(ends[0]) ? null : [ends[0], ends[1]], range: isNaN(ends[2]) ? null : [ends[2], ends[3]] };
+}
+
 /** A duration as people read it, as `tracekit.wording.duration_text` writes it. */
 function durationText(ns) {
   const size = Math.abs(ns);

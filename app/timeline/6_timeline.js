@@ -1,10 +1,10 @@
 // The timeline of one trace in its place on the page, and the door that Streamlit opens (`default`).
 
-const MOST_PX = 620, LEAST_ROWS = 4, MOST_COLOURS = 20;
+const MOST_PX = 620, LEAST_ROWS = 4, MOST_COLOURS = 20, TELL_MS = 400;
 const timelines = new WeakMap();
 
 class Timeline {
-  constructor(parent, trace) {
+  constructor(parent, trace, seen) {
     this.parent = parent;
     this.trace = trace;
     this.part = (selector) => parent.querySelector(selector);
@@ -16,7 +16,9 @@ class Timeline {
     this.matches = [];
     this.found = new Set();
     this.current = this.picked = trace.picked;
-    this.range = null;
+    this.range = seen.range;
+    if (seen.view) this.view.show(...seen.view);
+    this.toldView = this.seenPart();
     this.scroller.setAttribute("aria-label", `Timeline of ${trace.title}, ${this.rows.count} rows. Up and down go from row to row, Enter shows what a row carries; the table below has the same rows.`);
     this.legend();
     this.controls = new Controls(this);
@@ -47,7 +49,25 @@ class Timeline {
       this.painter.paint({ current, picked, range, found, withPath, scroll: this.scroller.scrollTop });
       this.canvas.dataset.seen = `${this.view.fromNs} ${this.view.toNs}`;
       this.canvas.dataset.drawn = String(Number(this.canvas.dataset.drawn ?? 0) + 1);
+      this.tellView();
     });
+  }
+
+  /** What is seen, where it is not the whole time. */
+  seenPart() {
+    const { fromNs, toNs, totalNs } = this.view;
+    return fromNs <= 0 && toNs >= totalNs ? null : [Math.round(fromNs), Math.round(toNs)];
+  }
+
+  /** The page is told what is seen once it stays so for a moment. */
+  tellView() {
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => {
+      const seen = this.seenPart();
+      if (String(seen) === String(this.toldView)) return;
+      this.toldView = seen;
+      this.tell?.("view", seen ?? []);
+    }, TELL_MS);
   }
 
   legend() {
@@ -134,7 +154,7 @@ class Timeline {
 
   tellRange() {
     this.draw();
-    this.tell("range", this.range);
+    this.tell("range", this.range ?? []);
   }
 
   find(text) {
@@ -188,7 +208,10 @@ class Timeline {
     this.part(".spoken").textContent = `Row ${place} of ${this.rows.shown.length}, level ${this.trace.depth[row] + 1}${fold}: ${this.told(row).join("; ")}`;
   }
 
-  close() { this.resizing.disconnect(); }
+  close() {
+    clearTimeout(this.telling);
+    this.resizing.disconnect();
+  }
 }
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -196,7 +219,7 @@ export default function ({ data, parentElement, setStateValue }) {
   let timeline = timelines.get(parentElement);
   if (timeline?.id !== id) {
     timeline?.close();
-    timeline = new Timeline(parentElement, unpacked(bytes));
+    timeline = new Timeline(parentElement, unpacked(bytes), packedSeen(bytes));
     timeline.id = id;
     timelines.set(parentElement, timeline);
   }

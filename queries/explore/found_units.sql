@@ -4,6 +4,10 @@
 --   $kind: request or step.
 --   $text: what the name, the service, the model, the trace id or an attribute has in it, NULL for anything.
 --   $service: their service, NULL for any.
+--   $model: model that they asked for, NULL for any.
+--   $tenant_key: key of the attribute that names their tenant, NULL where none is asked for.
+--   $tenant: their tenant as text.
+--   $job: their training job, NULL for any.
 --   $operation: their name, NULL for any.
 --   $attribute: key of an attribute that they have, NULL for none.
 --   $value: its value as text, NULL for any.
@@ -62,6 +66,9 @@ LEFT JOIN stage_times USING (unit_id)
 WHERE
     units.kind = $kind
     AND ($service IS NULL OR units.service_name = $service)
+    AND ($model::VARCHAR IS NULL OR units.model = $model)
+    AND ($tenant_key::VARCHAR IS NULL OR units.attributes[$tenant_key]::VARCHAR = $tenant)
+    AND ($job::VARCHAR IS NULL OR units.job_id = $job)
     AND ($operation IS NULL OR units.name = $operation)
     AND ($outcome IS NULL OR units.outcome = $outcome)
     AND units.e2e_ns >= $least_ns

@@ -6,6 +6,12 @@
 -- Parameters:
 --   $kind: request or step.
 --   $service: their service, NULL for any.
+--   $model: model that they asked for, NULL for any.
+--   $tenant_key: key of the attribute that names their tenant, NULL where none is asked for.
+--   $tenant: their tenant as text.
+--   $job: their training job, NULL for any.
+--   $first_ns: those that start before it are left out, nanoseconds since the epoch; NULL for no limit.
+--   $last_ns: those that start from it on are left out; NULL for no limit.
 --   $operation: their name, NULL for any.
 --   $outcome: how they ended, NULL for any.
 --   $window_count: number of windows that the time is cut into at most.
@@ -28,6 +34,11 @@ chosen AS (
         kind = $kind
         AND end_ns >= start_ns
         AND ($service IS NULL OR service_name = $service)
+        AND ($model::VARCHAR IS NULL OR model = $model)
+        AND ($tenant_key::VARCHAR IS NULL OR variant_extract(attributes, $tenant_key)::VARCHAR = $tenant)
+        AND ($job::VARCHAR IS NULL OR job_id = $job)
+        AND ($first_ns::BIGINT IS NULL OR start_ns >= $first_ns)
+        AND ($last_ns::BIGINT IS NULL OR start_ns < $last_ns)
         AND ($operation IS NULL OR name = $operation)
         AND ($outcome IS NULL OR outcome = $outcome)
 ),

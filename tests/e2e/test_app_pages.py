@@ -48,7 +48,7 @@ def visit(monkeypatch: pytest.MonkeyPatch, sample_store: Path) -> Iterator[Visit
 
     def visit_page(page: str, *, store: Path = sample_store, **parameters: str) -> AppTest:
         monkeypatch.setenv("TRACEKIT_DB", str(store))
-        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
         app.switch_page(f"app_pages/{page}")
         for name, value in parameters.items():
             app.query_params[name] = value
@@ -310,7 +310,7 @@ def test_goodput_counts_every_request_once(visit: Visit, failing_store: Path) ->
 
 def test_the_ledger_of_a_job_is_on_its_page(visit: Visit, sample_store: Path) -> None:
     """The sentence of the job, and its leaves with the cost that a price gives them."""
-    app = visit("goodput.py", job="job-a", price="2.5")
+    app = visit("ledger.py", job="job-a", price="2.5")
     assert "accelerator-seconds trained" in said(app)
     assert any("cost" in frame.value.columns for frame in app.dataframe)
 
@@ -405,7 +405,6 @@ def test_the_same_question_has_one_answer_everywhere(visit: Visit, sample_store:
     [
         ("tail.py", {"metric": "bogus"}, "the metrics are ttft, tpot, e2e, step"),
         ("tail.py", {"metric": "step", "job": "nojob"}, "no units with this job"),
-        ("tail.py", {"metric": "ttft", "job": "job-a"}, "jobs have steps"),
         ("tail.py", {"service": "nobody"}, "no units with this service"),
         ("tail.py", {"attribute": "tenant", "value": "tenant-0100"}, "no units with this attribute"),
         ("tail.py", {"attribute": "scenario", "value": "tenant-0100"}, "no units with this value"),
@@ -413,11 +412,12 @@ def test_the_same_question_has_one_answer_everywhere(visit: Visit, sample_store:
         ("tail.py", {"quantile": "0.42"}, "the quantiles are"),
         ("tail.py", {"against": "scenario = calm"}, "no such units to compare with"),
         ("tail.py", {"since": "yesterday"}, "that is no time"),
-        ("tail.py", {"tenant": "tenant-0100"}, "this page has no such choice"),
-        ("goodput.py", {"job": "nojob"}, "no "),
-        ("failures.py", {"job": "job-a"}, "this page has no such choice"),
+        ("tail.py", {"tenant": "tenant-0100"}, "no units with this tenant"),
+        ("tail.py", {"span": "1"}, "this page has no such choice"),
+        ("ledger.py", {"job": "nojob"}, "no units with this job"),
+        ("failures.py", {"slo": "ttft=2s"}, "this page has no such choice"),
         ("compare.py", {"a": "version:1"}, "this page has no such choice"),
-        ("trace.py", {"job": "nojob", "step": "3"}, "no steps of this job"),
+        ("trace.py", {"of_job": "nojob", "step": "3"}, "no steps of this job"),
         ("trace.py", {"job": "job-a", "step": "minus one"}, "no whole number"),
         ("trace.py", {"job": "job-a", "attempt": "-1", "step": "3"}, "no whole number"),
     ],
@@ -436,6 +436,14 @@ def test_a_link_that_names_what_is_not_here_says_so(
     app = app.button(key="without").click().run()
     assert not app.exception
     assert not app.error
+
+
+def test_what_of_the_scope_a_page_cannot_follow_is_said(visit: Visit) -> None:
+    """The scope goes from page to page, and not every page has a place for all of it."""
+    app = visit("tail.py", metric="ttft", job="job-a")
+    assert not app.error
+    assert "scope's job is not used here: a request has no job" in said(app)
+    assert "a job is judged whole" in said(visit("stragglers.py", model="./tiny"))
 
 
 def test_a_value_that_is_not_among_the_most_frequent_can_be_linked_to(visit: Visit, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def traces_of(folder: Path) -> list[str]:
     ("page", "parameters"),
     [
         ("overview.py", {}), ("failures.py", {}), ("goodput.py", {}), ("metrics.py", {}),
-        ("goodput.py", {"slo": IMAGE}), ("goodput.py", {"job": IMAGE}), ("goodput.py", {"job": ESCAPES}),
+        ("goodput.py", {"slo": IMAGE}), ("ledger.py", {"job": IMAGE}), ("ledger.py", {"job": ESCAPES}),
         ("compare.py", {"before": f"service_name = '{IMAGE}'", "after": f"service_name = '{LONG}'"}),
         ("sql.py", {"sql": "SELECT DISTINCT name, service_name FROM spans"}), ("sql.py", {"sql": IMAGE}),
         ("trace.py", {"text": IMAGE}), ("compare.py", {"before": IMAGE, "after": ESCAPES}),

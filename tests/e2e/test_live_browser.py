@@ -95,10 +95,11 @@ def test_one_of_several_stores_is_chosen_and_linked_to(context: sync_api.Browser
     page.set_default_timeout(PAGE_MS)
     looked = Visit(page, several).open("/")
     assert "286" in looked.text
-    page.locator("[data-testid=stSidebar]").get_by_text("training", exact=True).click()
+    page.locator("[data-testid=stSidebar]").get_by_role("combobox").click()
+    page.get_by_role("option", name="training").click()
     page.wait_for_url("**store=training**")
     page.get_by_text("Slow training steps").wait_for()
-    looked.turn_to("Goodput")
+    looked.turn_to("Ledger")
     page.wait_for_url("**store=training**")
     assert "Job 'job-a'" in looked.text
     looked.open("/tail?store=training&metric=step")

@@ -39,7 +39,7 @@ def test_every_page_stands_and_tells_nobody(visit: Open, store: str) -> None:
     assert looked.hosts == {"127.0.0.1"}
 
 
-@pytest.mark.parametrize("path", ["/", "/goodput", "/failures", f"/tail?where={quote(f'model = {IMAGE!r}')}"])
+@pytest.mark.parametrize("path", ["/", "/ledger", "/failures", f"/tail?where={quote(f'model = {IMAGE!r}')}"])
 def test_hostile_names_stay_text(visit: Open, path: str) -> None:
     """A Markdown image is no image, HTML no element, a mark that turns text round is written out."""
     looked = visit("hostile", path)
@@ -54,11 +54,11 @@ def test_hostile_names_stay_text(visit: Open, path: str) -> None:
     [
         ("/tail?metric=ttft&quantile=0.9&stage=eng.queue", "The slow ones with the most time in eng.queue"),
         ("/failures", "uncorrectable ECC error"),
-        ("/goodput?job=job-a&price=2.5", "accelerator-seconds trained"),
+        ("/ledger?job=job-a&price=2.5", "accelerator-seconds trained"),
         ("/trace?job=job-a&attempt=0&step=25", "4 ranks"),
         ("/sql?sql=SELECT+42+AS+answer", "1 row, 1 column"),
         ("/tail?metric=bogus", "the metrics are ttft, tpot, e2e, step"),
-        ("/tail?tenant=t", "this page has no such choice"),
+        ("/tail?tenant=t", "no units with this tenant"),
         ("/trace?trace=zz", "is no trace id"),
         ("/sql?sql=DROP+VIEW+units", "cannot be asked"),
     ],

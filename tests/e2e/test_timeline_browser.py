@@ -170,10 +170,11 @@ def test_the_view_zooms_moves_and_fits(page: sync_api.Page, address: str) -> Non
 def test_ranks_are_lanes_that_open(page: sync_api.Page, address: str) -> None:
     """Each rank of a step is one row until it is opened; the rows are also a table."""
     opened(page, address, "job=job-a&attempt=0&step=25").focus()
-    page.keyboard.press("ArrowDown")
-    assert "Row 1 of 4, level 1, closed: rank 0" in page.locator(".spoken").inner_text()
+    page.keyboard.press("Home")
+    # The lane of the late rank is open.
+    assert re.search(r"Row 1 of 1\d, level 1, closed: rank 0", page.locator(".spoken").inner_text())
     page.keyboard.press("ArrowRight")
-    assert re.search(r"Row 1 of 1\d, level 1, open", page.locator(".spoken").inner_text())
+    assert re.search(r"Row 1 of 2\d, level 1, open", page.locator(".spoken").inner_text())
     page.get_by_text(re.compile(r"The same \d+ rows as a table")).click()
     page.locator("[data-testid='stDataFrame']").first.wait_for()
 
@@ -191,7 +192,7 @@ def test_a_cell_of_the_heat_map_filters_the_list(page: sync_api.Page, address: s
     page.get_by_text("2 requests").wait_for()
     page.locator("[data-testid='stVegaLiteChart'] path[aria-label*='duration']").first.click(force=True)
     page.get_by_text("1 request. Choose").wait_for()
-    assert "first_ns=" in page.url
+    assert "since=" in page.url
     page.get_by_role("button", name="All times").click()
     page.get_by_text("2 requests").wait_for()
 

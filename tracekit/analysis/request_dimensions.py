@@ -7,14 +7,7 @@ import polars as pl
 
 from tracekit.analysis.request_goodput_answer import BUCKETS
 from tracekit.analysis.temporary import create_table, rows
-
-TENANT_KEYS = (
-    "tenant.id", "tenant", "tenant_id", "enduser.id", "user.id", "organization.id", "llm.user", "gen_ai.request.user",
-)  # fmt: skip
-PRIORITY_KEYS = (
-    "gen_ai.request.priority", "request.priority", "request_prio", "llm.request.priority", "priority",
-)  # fmt: skip
-"""Attributes that name a tenant or a priority, the first that occurs counts."""
+from tracekit.schema import PRIORITY_KEYS, TENANT_KEYS
 
 VALUE_LIMIT = 50
 """Values of a dimension that stay apart, those with most requests; the others are one row."""

@@ -8,11 +8,12 @@ import polars as pl
 from tracekit.analysis import GoodputAnswer, JobGoodput, MetricsAnswer, RequestGoodput, TailAnswer, picture_for
 from tracekit.charts.colours import BUCKET_COLOURS
 from tracekit.charts.culprit import culprit
+from tracekit.charts.durations import axis_unit
 from tracekit.charts.excess import excess_by_stage
 from tracekit.charts.metric_lines import metric_lines
 from tracekit.charts.parts import parts_of_whole
 from tracekit.schema import BUCKETS, METRIC_GROUPS
-from tracekit.wording import duration_text, quantity_text, share_text
+from tracekit.wording import period_text, quantity_text, share_text
 
 METRIC_MEASURES = {
     "gauge": ("mean", "least", "largest"),
@@ -37,9 +38,10 @@ def ledger_chart(answer: JobGoodput) -> alt.LayerChart | None:
         return None
     leaves = answer.leaves.group_by("leaf").agg(pl.col("ns").sum()).sort("ns", "leaf", descending=[True, False])
     total = int(leaves["ns"].sum())
-    labels = [f"{duration_text(int(ns))}  ·  {share_text(ns / total if total else None)}" for ns in leaves["ns"]]
-    parts = leaves.select(part="leaf", amount=pl.col("ns").cast(pl.Float64) / 1e9)
-    return parts_of_whole(parts.with_columns(pl.Series("label", labels)), title="accelerator-seconds")
+    unit, unit_ns = axis_unit(int(max(leaves["ns"].to_list())))
+    labels = [f"{period_text(int(ns))}  ·  {share_text(ns / total if total else None)}" for ns in leaves["ns"]]
+    parts = leaves.select(part="leaf", amount=pl.col("ns").cast(pl.Float64) / unit_ns)
+    return parts_of_whole(parts.with_columns(pl.Series("label", labels)), title=f"accelerator time ({unit})")
 
 
 @picture_for(RequestGoodput)

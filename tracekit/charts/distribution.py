@@ -15,7 +15,7 @@ COHORT_COLOURS = {"slow": ACCENT, "baseline": BASELINE, "other": "#b4b9c2"}
 """The cohorts and their colours, in the order in which they are piled up."""
 
 _LOGARITHMIC_FROM = 30
-_HEIGHT_PIXELS = 220
+_HEIGHT_PIXELS = 300
 _BAR_COUNT = 48
 
 
@@ -31,7 +31,7 @@ def distribution(
     `units` has one row a unit: `value_ns` and `cohort` (slow, baseline or other). Every unit is in
     exactly one bar. The axis covers `limits_ns` (smallest and largest value, default: those of `units`),
     so that two charts can share one; it is logarithmic where its end is more than 30 times its
-    beginning.
+    beginning. Dragging selects a range of the metric (parameter `range`, field `low`, in the unit of `axis_unit`).
     """
     edges = _edges(limits_ns or _limits(units))
     unit, unit_ns = axis_unit(int(edges[-1]))
@@ -117,6 +117,7 @@ def _bars(rows: pl.DataFrame, *, axis: alt.X) -> alt.Chart:
                 alt.Tooltip("unit_count:Q", title="units"),
             ],
         )
+        .add_params(alt.selection_interval(name="range", encodings=["x"]))
     )
 
 

@@ -10,16 +10,17 @@ from tracekit.charts.colours import ACCENT
 from tracekit.charts.durations import axis_unit
 from tracekit.wording import duration_text, moment_text
 
-_HEIGHT_PIXELS = 220
-# From pale to strong in one hue that reads on light and dark ground.
-_SHADES = ["#c9d8f2", "#7ea3de", "#3a78d6", "#1b3f73"]
+_HEIGHT_PIXELS = 260
+SHADES = ["#c9d8f2", "#7ea3de", "#3a78d6", "#1b3f73"]
+"""From pale to strong in one hue that reads on light and dark ground."""
 
 
 def latency_heat(cells: pl.DataFrame) -> alt.Chart:
     """Cells of time and duration, the darker the more units; a red frame where some of them failed.
 
     `cells` has `first_ns`, `last_ns`, `least_ns`, `below_ns`, `unit_count` and `failed_count`, and is drawn in its
-    order: a click selects the number of a row (parameter `cell`, field `number`).
+    order: a click selects the number of a row (parameter `cell`, field `number`), dragging a rectangle of the clock and
+    of durations (parameter `area`, fields `start_ms` and `least`, in the unit of `axis_unit`).
     """
     unit, unit_ns = axis_unit(int(max(cells["below_ns"].to_list(), default=0)))
     rows = _rows(cells, unit_ns=unit_ns)
@@ -28,7 +29,9 @@ def latency_heat(cells: pl.DataFrame) -> alt.Chart:
     place = {
         "x": clock("start_ms"),
         "x2": "end_ms:T",
-        "y": alt.Y("least:Q", title=f"duration ({unit})", scale=scale, axis=alt.Axis(tickCount=6, format="~g")),
+        "y": alt.Y(
+            "least:Q", title=f"duration ({unit})", scale=scale, axis=alt.Axis(tickCount=5, format="~g", grid=False)
+        ),
         "y2": "below:Q",
     }
     framed = alt.when(chosen).then(alt.value(3)).when(alt.datum.failed_count > 0).then(alt.value(1))
@@ -37,7 +40,7 @@ def latency_heat(cells: pl.DataFrame) -> alt.Chart:
         .mark_rect(cursor="pointer", stroke=ACCENT)
         .encode(
             **place,
-            color=alt.Color("unit_count:Q", title="count", scale=alt.Scale(type="log", range=_SHADES)),
+            color=alt.Color("unit_count:Q", title="count", scale=alt.Scale(type="log", range=SHADES)),
             strokeWidth=framed.otherwise(alt.value(0)),
             tooltip=[
                 alt.Tooltip("begins:N", title="from"),
@@ -46,7 +49,7 @@ def latency_heat(cells: pl.DataFrame) -> alt.Chart:
                 alt.Tooltip("failed_count:Q", title="failed"),
             ],
         )
-        .add_params(chosen)
+        .add_params(chosen, alt.selection_interval(name="area"))
         .configure_view(strokeWidth=0)
     )
 

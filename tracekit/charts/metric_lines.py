@@ -17,7 +17,8 @@ def metric_lines(values: pl.DataFrame, *, title: str, is_share: bool = False) ->
 
     `values` has one row a group and window: `group` (its name), `start_ns` (since the epoch), `value` (float, in the
     unit that `title` names), `low` and `high` (floats, null where nothing bounds the value) and `text` (the value as
-    people read it). Shares have an axis in per cent.
+    people read it). Shares have an axis in per cent. Dragging selects a range of the clock (parameter `time`, field
+    `start_ms`).
     """
     values = plain_frame(values, longest=LONGEST_NAME)
     moments = pl.Series("moment", [moment_text(start_ns) for start_ns in values["start_ns"]], dtype=pl.String)
@@ -34,4 +35,5 @@ def metric_lines(values: pl.DataFrame, *, title: str, is_share: bool = False) ->
         y=alt.Y("value:Q", title=title, axis=alt.Axis(tickCount=5, format="%" if is_share else "~s")), tooltip=tooltip
     )
     layers = [line] if rows["low"].null_count() == len(rows) else [band.encode(y="low:Q", y2="high:Q"), line]
+    layers[-1] = layers[-1].add_params(alt.selection_interval(name="time", encodings=["x"]))
     return alt.layer(*layers).configure_view(strokeWidth=0)

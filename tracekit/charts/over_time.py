@@ -10,20 +10,21 @@ from tracekit.charts.colours import colour_scale
 from tracekit.charts.durations import axis_unit
 from tracekit.wording import exact_text, moment_text
 
-_HEIGHT_PIXELS = 240
+_HEIGHT_PIXELS = 300
 
 
 def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
     """Stacked bars of the mean time in each stage per window of the clock; a pile is as high as the metric.
 
     `windows` has one row a window and stage: `window_start_ns`, `window_end_ns` (since the epoch), `stage`,
-    `mean_ns` (float) and `unit_count` (units in the window, the same on each of its rows).
+    `mean_ns` (float) and `unit_count` (units in the window, the same on each of its rows). Dragging selects a range of
+    the clock (parameter `time`, field `start_ms`).
     """
     heaviest = _by_weight(windows)
     stacked = _stacked(windows, order=heaviest)
     unit, unit_ns = axis_unit(int(max(stacked["top_ns"].to_list(), default=0)))
     domain, colours = colour_scale(heaviest)
-    legend = alt.Legend(orient="bottom", title=None, columns=3, labelLimit=180)
+    legend = alt.Legend(orient="bottom", title=None, columns=4, labelLimit=150, symbolLimit=12)
     return (
         alt.Chart(_rows(stacked, unit_ns=unit_ns), height=_HEIGHT_PIXELS)
         .mark_rect(stroke=None)
@@ -40,6 +41,7 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
                 alt.Tooltip("unit_count:Q", title="units"),
             ],
         )
+        .add_params(alt.selection_interval(name="time", encodings=["x"]))
         .configure_view(strokeWidth=0)
     )
 

@@ -24,6 +24,7 @@ from tracekit.schema.stages import (
     parts_of,
     unsplit,
 )
+from tracekit.schema.tenants import PRIORITY_KEYS, TENANT_KEYS
 from tracekit.schema.units import UnitKind, Window
 from tracekit.schema.verdicts import (
     EvidenceVerdict,
@@ -52,7 +53,9 @@ __all__ = [
     "MINIMUM_UNITS",
     "OUTCOMES",
     "PAST_TOLERANCE_NS",
+    "PRIORITY_KEYS",
     "STAGES",
+    "TENANT_KEYS",
     "UNATTRIBUTED",
     "EvidenceVerdict",
     "FailuresVerdict",

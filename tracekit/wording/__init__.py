@@ -35,6 +35,7 @@ from tracekit.wording.stragglers import (
 )
 from tracekit.wording.tail import named_causes, tail_summary
 from tracekit.wording.tail_growth import services_sentence
+from tracekit.wording.tail_headline import tail_headline
 from tracekit.wording.whatif import whatif_summary
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "share_text",
     "steps_text",
     "stragglers_summary",
+    "tail_headline",
     "tail_summary",
     "whatif_summary",
 ]

@@ -16,7 +16,9 @@ from investigation.sql_link import filled_in, without_header
 import tracekit as tk
 
 ROOT = Path(__file__).resolve().parents[3]
-EVERYTHING = Search("request", None, None, None, None, None, None, 0, None, None, None, None, 0.0, False)
+EVERYTHING = Search(
+    "request", None, None, None, None, None, None, None, None, None, None, 0, None, None, None, None, 0.0, False
+)  # fmt: skip
 
 
 def test_parameters_become_literals_and_texts_stay() -> None:
@@ -52,6 +54,7 @@ def test_no_text_breaks_out_of_its_literal(store: tk.Store, text: str) -> None:
         {}, {"text": "overload", "outcome": "ok"}, {"stage": "eng.queue", "least_share": 0.3, "latest_first": True},
         {"attribute": "scenario", "value": "steady", "least_ns": 10**8, "below_ns": 10**9}, {"service": "it's"},
         {"operation": "POST /v1/completions", "first_ns": 0, "last_ns": 2**62}, {"attribute": "scenario"},
+        {"model": "./tiny", "tenant_key": "scenario", "tenant": "overload"}, {"job": "job-a"},
     ],
 )  # fmt: skip
 def test_the_search_filled_in_finds_the_same(store: tk.Store, asked: dict[str, object]) -> None:
@@ -75,8 +78,7 @@ def test_a_stage_s_share_is_of_the_whole_time(store: tk.Store) -> None:
 
 def test_a_cell_of_the_heat_map_counts_what_the_search_finds(store: tk.Store) -> None:
     """Each unit is in one cell, and the cell's ends find just its own."""
-    population = {"kind": "request", "service": None, "operation": None, "outcome": None}
-    cells = store.query("explore/latency_cells", **population, window_count=20, cells_a_decade=4)
+    cells = store.query("explore/latency_cells", **EVERYTHING.population, window_count=20, cells_a_decade=4)
     assert cells["unit_count"].sum() == store.sql("SELECT count(*) FROM units WHERE kind = 'request'").item()
     for cell in cells.iter_rows(named=True):
         ends = {name: cell[name] for name in ("first_ns", "last_ns", "least_ns", "below_ns")}
@@ -94,7 +96,7 @@ def test_a_duration_at_a_cell_s_end_lies_in_just_one(e2e_ns: int) -> None:
             "0 AS outside_count, 0 AS outside_ns, 0 AS post_root_ns, 0 AS shift_ns, 0 AS conflict_count",
             e2e_ns=e2e_ns,
         )
-        population = {"kind": "request", "service": None, "operation": None, "outcome": None}
+        population = EVERYTHING.population
         cell = store.query("explore/latency_cells", **population, window_count=3, cells_a_decade=10).row(0, named=True)
     assert cell["least_ns"] <= e2e_ns < cell["below_ns"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import struct
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from investigation.marks import equal_table, event_marks, link_marks, longest_row, no_points, summed_range
-from investigation.timeline_component import Chosen, chosen_in
+from investigation.timeline_component import Chosen, Seen, chosen_in, with_seen
 from investigation.timeline_payload import packed
 from investigation.waterfall import trace_rows
 
@@ -151,3 +153,14 @@ def test_the_table_has_every_row_of_the_timeline() -> None:
 def test_what_a_browser_sends_is_looked_at(picked: object, ends: object, expected: Chosen) -> None:
     """A row that is not there and a range that is none are nothing."""
     assert chosen_in({"picked": picked, "range": ends}, row_count=3) == expected
+
+
+def test_what_a_link_shows_of_a_timeline_stands_behind_it() -> None:
+    """The content, and with it the id by which a browser knows it, stays as it is."""
+    packed = with_seen(b"trace", Seen(view_ns=(5, 9)))
+    assert packed.startswith(b"trace")
+    view_from, view_to, *rest = struct.unpack("<4d", packed.removeprefix(b"trace"))
+    assert (view_from, view_to) == (5, 9)
+    assert all(map(math.isnan, rest))
+    assert chosen_in({"view": [3, 9]}, row_count=3) == Chosen(None, None, (3, 9))
+    assert chosen_in({"view": [-3, 9]}, row_count=3) == Chosen(None, None)

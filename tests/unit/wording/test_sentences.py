@@ -17,7 +17,7 @@ from tracekit.analysis import (
     answer_kinds,
     has_words,
 )
-from tracekit.wording import culprit_text, steps_text
+from tracekit.wording import culprit_text, steps_text, tail_headline
 from tracekit.wording.checks import MESSAGES
 
 MS = 1_000_000
@@ -222,3 +222,36 @@ def test_who_is_meant(rank: int | None, pipeline_stage: int | None, who: str) ->
     """A rank, a whole pipeline stage, or nobody in particular."""
     assert culprit_text({"rank": rank, "pipeline_stage": pipeline_stage}) == who
     assert steps_text({"first_step": 7, "last_step": 7}) == "step 7"
+
+
+@pytest.mark.parametrize(
+    ("stages", "facts", "told"),
+    [
+        (
+            {"eng.queue": 70 * MS, "eng.prefill": 30 * MS}, {"verdict": "excess_explained"},
+            "eng.queue 70%, eng.prefill 30%: time to first token 200 ms instead of 100 ms (100 ms more).",
+        ),
+        (
+            {"eng.queue": 120 * MS, "eng.prefill": -20 * MS}, {"verdict": "excess_explained"},
+            "eng.queue: time to first token 200 ms instead of 100 ms (100 ms more).",
+        ),
+        (
+            {"eng.queue": MS}, {"verdict": "no_excess"},
+            "No excess to explain: time to first token 101 ms instead of 100 ms.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_headline_names_the_stages_and_the_excess(stages: dict[str, int], facts: dict[str, Any], told: str) -> None:
+    """Shares only where no stage is more than the whole."""
+    assert tail_headline(tail_answer(stages, **facts)) == told
+
+
+def test_a_headline_names_whose_the_excess_is() -> None:
+    """As the sentence does, by the value that most of the slow ones have."""
+    differing = frame(
+        TailAnswer.schema["differences"],
+        {"dimension": "host of engine", "value": "worker-1", "tail_count": 10, "rest_count": 100, "tail_share": 1.0,
+         "rest_share": 0.5, "ratio": 2.0, "ratio_low": 1.5, "ratio_high": 3.0, "adjusted_p": 1e-9},
+    )  # fmt: skip
+    answer = tail_answer({"eng.queue": 100 * MS}, verdict="excess_explained", differences=differing)
+    assert tail_headline(answer).startswith("eng.queue with host of engine 'worker-1' 100%:")
