@@ -157,7 +157,9 @@ def middle_ranks(values: np.ndarray) -> np.ndarray:
     return (first + last) / 2
 
 
-def judge_like(judgement: Judgement, layout: Layout, sums: StageSums, quantile: float) -> Judgement:
+def judge_like(
+    judgement: Judgement, layout: Layout, sums: StageSums, quantile: float, *, places: float = 1.0
+) -> Judgement:
     """Judge the excess over like units too, by blocks, where the sides hold other units (`LikeUnits.is_changed`)."""
     like, tail = layout.like, layout.cohorts[TAIL]
     if like is None or not like.is_changed or judgement.uncertainty is None:
