@@ -181,7 +181,8 @@ def _judged(
     if min(everywhere) < blocks.FEWEST_BLOCKS:
         return None, counts, "too_few_blocks"
     judged = [replace(side, block_counts=side.block_counts[:-1]) for side in sliced]
-    return from_slices(judged, _before(sides) if counts[0] >= blocks.FEWEST_BLOCKS else None), counts, None
+    shows_chance = judged[0].block_counts.max(initial=0.0) >= blocks.FEWEST_BLOCKS
+    return from_slices(judged, _before(sides) if shows_chance else None), counts, None
 
 
 def _before(sides: list[ComparedSide]) -> BeforeSide:
