@@ -82,6 +82,9 @@ def verdict_label(verdict: str) -> tuple[str, str]:
 def answer_state(answer: Any) -> bool:
     """What an answer says, in the tone of its verdict; whether there is anything to draw."""
     label, colour = verdict_label(answer.verdict)
+    if answer.verdict == "excess_explained" and answer.comparison == "body":
+        # Slow ones against the middle of the same requests: nothing is wrong for that.
+        label, colour = "where the slow ones take longer", "gray"
     st.markdown(f":{colour}-badge[{label}] {paragraph(answer.summary)}")
     return answer.verdict not in ("refused", "no_units")
 

@@ -14,6 +14,7 @@ from tracekit.analysis.answer import UNITS_SCHEMA, question
 from tracekit.analysis.compare_answer import METRIC_SCHEMA, OUTCOME_SCHEMA, STAGE_SCHEMA, CompareAnswer, Verdict
 from tracekit.analysis.compare_evidence import compared_evidence
 from tracekit.analysis.compare_load import is_of_load, load_frame, stage_layers
+from tracekit.analysis.compare_whose import compared_whose
 from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selected
 from tracekit.analysis.judgement import middle_ranks, own_block_count
 from tracekit.analysis.mix import whole_parts
@@ -82,14 +83,23 @@ def compare(
     if verdict in ("regressed", "stage_slower") and is_of_load(load, stages, outcomes, stage_layers(database, names)):
         verdict = "load_or_slowness"
     evidence = compared_evidence(databases, compared)
+    whose = compared_whose(databases, sides, names, _longer_stages(stages))
     return CompareAnswer(
         before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
-        metrics=metrics, stages=stages, outcomes=outcomes, load=load,
+        metrics=metrics, stages=stages, outcomes=outcomes, load=load, whose=whose,
         method="blocks" if uncertainty else "none", block_counts=block_counts,
         verdict="refused" if evidence.verdict == "refused" else verdict,
         evidence=evidence, units=_unit_rows(sides, is_one_store=databases[0] is databases[1]),
         left_out=compared.left_out, seen_from=compared.seen_from,
     )  # fmt: skip
+
+
+def _longer_stages(stages: pl.DataFrame) -> list[str]:
+    """Stages that take longer beyond chance in any metric, the largest first."""
+    longer = stages.filter(pl.col("significant") & (pl.col("excess_ns") > 0)).sort(
+        "excess_ns", "stage", descending=[True, False]
+    )
+    return longer["stage"].unique(maintain_order=True).to_list()
 
 
 def _unit_rows(sides: list[ComparedSide], *, is_one_store: bool) -> pl.DataFrame:
@@ -171,7 +181,8 @@ def _judged(
     if min(everywhere) < blocks.FEWEST_BLOCKS:
         return None, counts, "too_few_blocks"
     judged = [replace(side, block_counts=side.block_counts[:-1]) for side in sliced]
-    return from_slices(judged, _before(sides) if counts[0] >= blocks.FEWEST_BLOCKS else None), counts, None
+    shows_chance = judged[0].block_counts.max(initial=0.0) >= blocks.FEWEST_BLOCKS
+    return from_slices(judged, _before(sides) if shows_chance else None), counts, None
 
 
 def _before(sides: list[ComparedSide]) -> BeforeSide:

@@ -9,6 +9,7 @@ import polars as pl
 
 from tracekit.analysis.answer import BaseAnswer, registered
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.whose import WHOSE_SCHEMA
 
 Verdict = Literal[
     "regressed",
@@ -61,7 +62,10 @@ class CompareAnswer(BaseAnswer):
     stages: one row a metric and stage with the same columns; the rows of a metric sum to it.
     outcomes: one row a way to end (`outcome`, `before`, `after`, `change`, `low`, `high`, `significant`); shares of
         what was attempted. With an SLO also `good`.
-    load: work that arrived each second (`work`, `before_per_s`, `after_per_s`, `factor`).
+    load: work that arrived each second (`work`, `before_per_s`, `after_per_s`, `factor`; `is_usual`: as much arrived in
+        times before that are as long).
+    whose: hosts, models and other values whose requests have more of the excess of a stage that takes longer than the
+        others, beyond chance (as in the answer to `tail`).
     method, block_counts: how chance was judged. All rows are judged together: if nothing changed, the chance that
         any row is called significant is 5 %.
     left_out: requests of both sides that no answer counts with these, by reason; seen_from: the layer that these are
@@ -71,7 +75,12 @@ class CompareAnswer(BaseAnswer):
     verdict, summary: the conclusion.
     """
 
-    schema: ClassVar = {"metrics": METRIC_SCHEMA, "stages": STAGE_SCHEMA, "outcomes": OUTCOME_SCHEMA}
+    schema: ClassVar = {
+        "metrics": METRIC_SCHEMA,
+        "stages": STAGE_SCHEMA,
+        "outcomes": OUTCOME_SCHEMA,
+        "whose": WHOSE_SCHEMA,
+    }
 
     before: str | None
     after: str | None
@@ -82,6 +91,7 @@ class CompareAnswer(BaseAnswer):
     stages: pl.DataFrame
     outcomes: pl.DataFrame
     load: pl.DataFrame
+    whose: pl.DataFrame
     method: str
     block_counts: list[int]
     verdict: Verdict
@@ -106,6 +116,7 @@ class CompareAnswer(BaseAnswer):
             "goodput": outcomes.get("good"),
             "failures": {name: row for name, row in outcomes.items() if name != "good"},
             "load": self.load.to_dicts(),
+            "whose": self.whose.to_dicts(),
             "method": self.method,
             "block_counts": self.block_counts,
             "left_out": self.left_out,

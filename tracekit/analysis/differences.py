@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import exp, sqrt
 
@@ -47,7 +48,7 @@ def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str], l
     parameters = {"rest_band": comparison.layout.rest, "block_count": 1}
     comparison.create_table("tail_attributes", "tail/attribute_rows", **parameters)
     comparison.create_host_table()
-    chosen, set_aside = _comparable_attributes(comparison)
+    chosen, set_aside = comparable_attributes(comparison.rows)
     parts = [comparison.rows(f"tail/{name}", **parameters) for name in ("difference_columns", "difference_hosts")]
     parts += [comparison.rows("tail/difference_attribute", attribute=key) for key in chosen]
     tables = [_table(part) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)]
@@ -55,12 +56,16 @@ def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str], l
     return _ranked(found), chosen, set_aside
 
 
-def _comparable_attributes(comparison: Comparison) -> tuple[list[str], list[str]]:
-    found = comparison.rows("tail/attribute_keys")["attribute"].to_list()
+def comparable_attributes(rows: Callable[..., pl.DataFrame]) -> tuple[list[str], list[str]]:
+    """Attributes of the table `tail_attributes` that few enough values group by, and those set aside.
+
+    `rows` gives the rows of a statement by its name and parameters.
+    """
+    found = rows("tail/attribute_keys")["attribute"].to_list()
     keys = [key for key in found if key not in _IDENTITIES]
     chosen: list[str] = []
     for key in keys:
-        value_count, nested_count = comparison.rows("tail/attribute_cardinality", attribute=key).row(0)
+        value_count, nested_count = rows("tail/attribute_cardinality", attribute=key).row(0)
         if value_count <= VALUE_LIMIT and nested_count == 0 and len(chosen) < ATTRIBUTE_LIMIT:
             chosen.append(key)
     return chosen, [key for key in keys if key not in chosen]

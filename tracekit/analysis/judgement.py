@@ -108,8 +108,8 @@ def _by_blocks(
 def _before(
     sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide], *, is_all: bool
 ) -> BeforeSide | None:
-    """The second side as the one before, where it has blocks enough to show what is chance."""
-    if sliced[1].block_counts[-1] < blocks.FEWEST_BLOCKS:
+    """The second side as the one before, where any of its estimates has blocks enough to show what is chance."""
+    if sliced[1].block_counts.max() < blocks.FEWEST_BLOCKS:
         return None
     (after, _), (before, _) = sides
     ratio = max(before.duration_ns / max(after.duration_ns, 1), before.count / max(after.count, 1))
@@ -157,7 +157,9 @@ def middle_ranks(values: np.ndarray) -> np.ndarray:
     return (first + last) / 2
 
 
-def judge_like(judgement: Judgement, layout: Layout, sums: StageSums, quantile: float) -> Judgement:
+def judge_like(
+    judgement: Judgement, layout: Layout, sums: StageSums, quantile: float, *, places: float = 1.0
+) -> Judgement:
     """Judge the excess over like units too, by blocks, where the sides hold other units (`LikeUnits.is_changed`)."""
     like, tail = layout.like, layout.cohorts[TAIL]
     if like is None or not like.is_changed or judgement.uncertainty is None:

@@ -164,14 +164,16 @@ def _judged_before(
     """The spread that both sides would have if the one after were as the one before.
 
     A time as long as the side after would spread by the variance of the side before times the ratio of their lengths,
-    and not by less than its own slices do as if they were independent.
+    and not by less than its own slices do as if they were independent. Of estimates for which the side before has too
+    few independent blocks to show it, nothing is said.
     """
     variance, cubes, freedom = moments[before.number]
     after = sides[1 - before.number]
     ratio = before.length_ratio
     apart = (after.contributions**2).sum(axis=0)
-    test_error = np.sqrt(variance + np.maximum(variance * ratio, apart))
-    error = np.sqrt(variance * (1 + ratio)) if before.is_all else test_error
+    is_shown = sides[before.number].block_counts >= blocks.FEWEST_BLOCKS
+    test_error = np.sqrt(variance + np.maximum(variance * ratio, apart)) * is_shown
+    error = np.sqrt(variance * (1 + ratio)) * is_shown if before.is_all else test_error
     # A mean of n has the third moment of one over n squared.
     skewness = _skewness(cubes * (ratio**2 - 1), error, freedom)
     numbers = freedom.astype(int).tolist()

@@ -180,8 +180,11 @@ def _answered(selection: Selection, asked: TailQuestion) -> TailAnswer:
     places = 1.0 if asked.change is None else asked.change.places
     layout = Layout.of(selection.sides, asked.comparison, quantile=used, places=places)
     with Comparison(selection, layout) as comparison:
-        judgement = None if comparison.is_empty else _judged(comparison, used)
-        return _answer(asked, comparison, judgement, quantile=used)
+        if comparison.is_empty:
+            return _answer(asked, comparison, None, {}, quantile=used)
+        grown = selection.kept("growth", lambda: _growth(comparison))
+        judgement = _judged(comparison, used, has_grown=bool(grown["growth"]["has_grown"].any()))
+        return _answer(asked, comparison, judgement, grown, quantile=used)
 
 
 def _started(first_ns: int, end_ns: int, where: str | None) -> str:
@@ -190,10 +193,12 @@ def _started(first_ns: int, end_ns: int, where: str | None) -> str:
     return inside if where is None else f"({where}\n) AND {inside}"
 
 
-def _judged(comparison: Comparison, quantile: float) -> Judgement:
+def _judged(comparison: Comparison, quantile: float, *, has_grown: bool) -> Judgement:
+    """Where a stage has grown call by call, as often as places were searched, the means need not show that again."""
     layout, sums = comparison.layout, comparison.sums
-    judgement = judge(sums, layout.cohorts, layout.edges, places=layout.places)
-    return judge_like(judgement, layout, sums, quantile)
+    places = 1.0 if has_grown else layout.places
+    judgement = judge(sums, layout.cohorts, layout.edges, places=places)
+    return judge_like(judgement, layout, sums, quantile, places=places)
 
 
 def chosen_quantile(sides: list[MeasuredUnits], baseline: str) -> float:
@@ -215,7 +220,14 @@ def _has_tail(units: MeasuredUnits, quantile: float) -> bool:
     return count >= MINIMUM_UNITS and count <= max(TIED_FACTOR * (1 - quantile) * units.count, MINIMUM_UNITS)
 
 
-def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | None, *, quantile: float) -> TailAnswer:
+def _answer(
+    asked: TailQuestion,
+    comparison: Comparison,
+    judgement: Judgement | None,
+    grown: dict[str, pl.DataFrame],
+    *,
+    quantile: float,
+) -> TailAnswer:
     selection, sides = comparison.selection, comparison.selection.sides
     resolution_ns = clock_resolution_ns(sides)
     answer = TailAnswer(
@@ -244,12 +256,14 @@ def _answer(asked: TailQuestion, comparison: Comparison, judgement: Judgement | 
         not_served=selection.rows("tail/not_served", threshold_ns=_threshold(comparison.tail)),
         evidence=selection.kept("evidence", lambda: evidence(selection)),
         units=comparison.units,
-        **(_NOTHING if judgement is None else _split(comparison, judgement, resolution_ns=resolution_ns)),
+        **(_NOTHING if judgement is None else _split(comparison, judgement, grown, resolution_ns=resolution_ns)),
     )
     return replace(answer, verdict=verdict_of(answer))
 
 
-def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) -> dict[str, Any]:
+def _split(
+    comparison: Comparison, judgement: Judgement, grown: dict[str, pl.DataFrame], *, resolution_ns: int
+) -> dict[str, Any]:
     by_class = split.class_cohorts(comparison)
     floor_ns = max(resolution_ns, round(PRACTICAL_SHARE * abs(comparison.excess_ns)))
     stages, mix = split.stage_frame(comparison, judgement, by_class, floor_ns=floor_ns, resolution_ns=resolution_ns)
@@ -257,7 +271,6 @@ def _split(comparison: Comparison, judgement: Judgement, *, resolution_ns: int) 
     differences, compared, set_aside = difference_frame(comparison)
     facts = _excess(comparison, judgement, resolution_ns)
     is_clear = bool(facts["significant"]) or bool(stages["significant"].fill_null(False).any())
-    grown = comparison.selection.kept("growth", lambda: _growth(comparison))
     whose = whose_frame(comparison, stages.filter(pl.col("excess_ns") > 0), compared)
     if comparison.layout.levels:
         clear = clear_whose(whose).filter(pl.col("excess_ns") >= NEGLIGIBLE_SHARE * comparison.reference.mean_ns)

@@ -83,7 +83,7 @@ def whose_frame(comparison: Comparison, grown: pl.DataFrame, attributes: list[st
     groups = [comparison.rows("tail/whose_columns"), comparison.rows("tail/whose_hosts")]
     groups += [comparison.rows("tail/whose_attribute", attribute=key) for key in attributes]
     comparison.selection.drop("tail_whose")
-    return _ranked([row for group in groups for row in _rows(group, groups[0])], max(comparison.layout.places, 1.0))
+    return ranked_values(groups, places=comparison.layout.places)
 
 
 def clear_whose(whose: pl.DataFrame) -> pl.DataFrame:
@@ -205,13 +205,15 @@ def _judged(
     }
 
 
-def _ranked(rows: list[dict[str, Any]], places: float) -> pl.DataFrame:
-    """The values that differ beyond chance; those first that have most of the excess in fewest units.
+def ranked_values(groups: list[pl.DataFrame], *, places: float = 1.0) -> pl.DataFrame:
+    """The values that differ beyond chance (WHOSE_SCHEMA); those first that have most of the excess in fewest units.
 
+    `groups`: rows of `tail/whose_columns`, `tail/whose_hosts` and `tail/whose_attribute`, the first of them first.
     `places`: among how many selections this one was chosen.
     """
+    rows = [row for group in groups for row in _rows(group, groups[0])]
     found = pl.DataFrame(rows, schema=WHOSE_SCHEMA).with_row_index("tried")
-    chances = np.minimum(adjusted_p_values(found["adjusted_p"].to_numpy()) * places, 1.0)
+    chances = np.minimum(adjusted_p_values(found["adjusted_p"].to_numpy()) * max(places, 1.0), 1.0)
     adjusted = pl.Series("adjusted_p", chances, dtype=pl.Float64)
     order = [pl.col("carried_share") - pl.col("unit_share"), pl.col("tried")]
     kept = found.with_columns(adjusted).filter(pl.col("adjusted_p") < 1 - CONFIDENCE)

@@ -7,6 +7,7 @@ import polars as pl
 from tracekit.analysis import CompareAnswer, words_for
 from tracekit.wording.left_out import left_out_sentences
 from tracekit.wording.numbers import duration_text
+from tracekit.wording.whose import whose_clause
 
 NOTABLE_LOAD = 1.25
 """From this factor on more work is told, because requests that share machines then wait for each other."""
@@ -46,7 +47,7 @@ def _metric_sentences(answer: CompareAnswer) -> list[str]:
         if not row["significant"] and not len(stages):
             continue
         named = ", ".join(
-            f"{stage} {_signed(excess_ns)}"
+            f"{stage} {_signed(excess_ns)}{whose_clause(stage, answer.whose)}"
             for stage, excess_ns in stages.head(_SHOWN).select("stage", "excess_ns").iter_rows()
         )
         told = "" if row["relative"] is None else f" ({row['relative']:+.1%})"
@@ -66,7 +67,7 @@ def _outcome_sentences(answer: CompareAnswer) -> list[str]:
 
 
 def _load_sentence(answer: CompareAnswer) -> str:
-    more = answer.load.filter(pl.col("factor") >= NOTABLE_LOAD)
+    more = answer.load.filter(pl.col("factor") >= NOTABLE_LOAD, ~pl.col("is_usual"))
     if not len(more):
         return ""
     told = ", ".join(

@@ -30,6 +30,7 @@ from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, counted, difference_text, duration_text, moment_text
 from tracekit.wording.tail_growth import growth_sentence
 from tracekit.wording.tail_other_work import lack_sentence, load_sentence, mix_sentence
+from tracekit.wording.whose import whose_clause
 
 _CLEAR_RANK_SHARE = 2 / 3
 _NEARLY_ALL = 0.9
@@ -275,16 +276,7 @@ def _large_text(answer: TailAnswer) -> str:
 def _times_text(row: dict[str, Any], answer: TailAnswer) -> str:
     """A stage by what it takes and took."""
     each, before = (duration_text(row[f"{side}_mean_ns"]) for side in ("tail", "baseline"))
-    return f"{row['stage']} takes {each} where it took {before}{_whose_text(row['stage'], answer)}"
-
-
-def _whose_text(stage: str, answer: TailAnswer) -> str:
-    """Whose requests have the excess of a stage, where that is clear."""
-    for row in clear_whose(answer.whose).filter(stage=stage).head(1).iter_rows(named=True):
-        carried = "all" if row["carried_share"] >= 0.995 else f"{row['carried_share']:.0%}"
-        whom = f"the {row['unit_share']:.0%} of requests with {row['dimension']} {row['value']!r}"
-        return f" ({carried} of it in {whom})"
-    return ""
+    return f"{row['stage']} takes {each} where it took {before}{whose_clause(row['stage'], answer.whose)}"
 
 
 def _who_sentence(answer: TailAnswer) -> str:
@@ -355,7 +347,7 @@ def _where(answer: TailAnswer) -> str:
         return ". The totals are equal"
     parts = named_causes(answer)
     lead = "of that" if _are_shares(parts) else "by stage"
-    texts = [f"{_part_text(part, parts)}{_whose_text(part[0], answer)}" for part in _shown(parts)]
+    texts = [f"{_part_text(part, parts)}{whose_clause(part[0], answer.whose)}" for part in _shown(parts)]
     return f"; {lead} {', '.join(texts)}"
 
 
