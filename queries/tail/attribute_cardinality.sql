@@ -1,19 +1,18 @@
--- How many values an attribute has in the tail, and how many of them are nested.
+-- How many values an attribute has among a few units of the tail: many already there are many in all.
 --
 -- Reads tail_attributes, made by `attribute_rows.sql`.
 --
 -- Parameters:
 --   $attribute: key of the attribute.
+--   $unit_limit: number of units that are looked at.
 -- Columns:
 --   value_count: number of different values.
---   nested_count: units whose value is an array or an object.
 WITH
 tail_values AS (
-    SELECT variant_extract(attributes, $attribute) AS value
+    SELECT variant_extract(attributes, $attribute)::VARCHAR AS value
     FROM tail_attributes
     WHERE is_tail
+    LIMIT $unit_limit
 )
-SELECT
-    count(DISTINCT value::VARCHAR) AS value_count,
-    count(*) FILTER (WHERE regexp_matches(variant_typeof(value), '^(OBJECT|ARRAY)')) AS nested_count
+SELECT count(DISTINCT value) AS value_count
 FROM tail_values

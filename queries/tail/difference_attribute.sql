@@ -10,12 +10,22 @@
 --   block: number of the block of time.
 --   tail_count: units of the tail.
 --   rest_count: units of the rest.
+--   nested_count: units of the tail whose value is an array or an object.
+WITH
+units_values AS (
+    SELECT
+        is_tail,
+        block,
+        variant_extract(attributes, $attribute) AS content
+    FROM tail_attributes
+)
 SELECT
     $attribute AS dimension,
-    variant_extract(attributes, $attribute)::VARCHAR AS value,
+    content::VARCHAR AS value,
     block,
     count(*) FILTER (WHERE is_tail) AS tail_count,
-    count(*) FILTER (WHERE NOT is_tail) AS rest_count
-FROM tail_attributes
+    count(*) FILTER (WHERE NOT is_tail) AS rest_count,
+    count(*) FILTER (WHERE is_tail AND regexp_matches(variant_typeof(content), '^(OBJECT|ARRAY)')) AS nested_count
+FROM units_values
 GROUP BY ALL
 ORDER BY value, block

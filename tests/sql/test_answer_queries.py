@@ -148,5 +148,5 @@ def test_exemplars_have_the_most_time_in_the_stage(selection: Selection) -> None
 
 def test_attribute_values_are_counted_in_tail_and_rest(selection: Selection) -> None:
     """The last slice of time is the last block."""
-    found = selection.rows("tail/difference_attribute", attribute="tenant")
+    found = selection.rows("tail/difference_attribute", attribute="tenant").drop("nested_count")
     assert found.rows() == [("tenant", "a", 0, 0, 1), ("tenant", "b", 7, 1, 0)]

@@ -31,6 +31,9 @@ ATTRIBUTE_LIMIT = 24
 VALUE_LIMIT = 50
 """An attribute with more values than this in the tail is an identity, not a group, and is set aside."""
 
+_FIRST_UNITS = 1000
+"""Units of the tail among which an identity shows by its many values, before all are counted."""
+
 _IDENTITIES = ("tracekit.step", "tracekit.rank")
 """Attributes that say which step of which rank a unit is, not what it is like; the rank is a column."""
 
@@ -48,27 +51,39 @@ def difference_frame(comparison: Comparison) -> tuple[pl.DataFrame, list[str], l
     parameters = {"rest_band": comparison.layout.rest, "block_count": 1}
     comparison.create_table("tail_attributes", "tail/attribute_rows", **parameters)
     comparison.create_host_table()
-    chosen, set_aside = comparable_attributes(comparison.rows)
+    by_attribute, set_aside = comparable_attributes(comparison.rows)
     parts = [comparison.rows(f"tail/{name}", **parameters) for name in ("difference_columns", "difference_hosts")]
-    parts += [comparison.rows("tail/difference_attribute", attribute=key) for key in chosen]
+    parts += by_attribute.values()
     tables = [_table(part) for frame in parts for part in frame.partition_by("dimension", maintain_order=True)]
     found = pl.concat([pl.DataFrame(schema=DIFFERENCE_SCHEMA), *tables])
-    return _ranked(found), chosen, set_aside
+    return _ranked(found), list(by_attribute), set_aside
 
 
-def comparable_attributes(rows: Callable[..., pl.DataFrame]) -> tuple[list[str], list[str]]:
-    """Attributes of the table `tail_attributes` that few enough values group by, and those set aside.
+def comparable_attributes(rows: Callable[..., pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Rows of `tail/difference_attribute` by attribute that groups units, and the attributes that do not.
 
-    `rows` gives the rows of a statement by its name and parameters.
+    They are those of the table `tail_attributes`; `rows` gives the rows of a statement by its name and parameters.
     """
     found = rows("tail/attribute_keys")["attribute"].to_list()
     keys = [key for key in found if key not in _IDENTITIES]
-    chosen: list[str] = []
+    chosen: dict[str, pl.DataFrame] = {}
     for key in keys:
-        value_count, nested_count = rows("tail/attribute_cardinality", attribute=key).row(0)
-        if value_count <= VALUE_LIMIT and nested_count == 0 and len(chosen) < ATTRIBUTE_LIMIT:
-            chosen.append(key)
+        counts = _counts(rows, key) if len(chosen) < ATTRIBUTE_LIMIT else None
+        if counts is not None:
+            chosen[key] = counts
     return chosen, [key for key in keys if key not in chosen]
+
+
+def _counts(rows: Callable[..., pl.DataFrame], key: str) -> pl.DataFrame | None:
+    """How often each value of an attribute occurs, None where it has too many or is no plain value."""
+    first = rows("tail/attribute_cardinality", attribute=key, unit_limit=_FIRST_UNITS)
+    if first.item() > VALUE_LIMIT:
+        return None
+    counts = rows("tail/difference_attribute", attribute=key)
+    value_count = counts.filter(pl.col("tail_count") > 0)["value"].drop_nulls().n_unique()
+    if value_count > VALUE_LIMIT or counts["nested_count"].sum():
+        return None
+    return counts.drop("nested_count")
 
 
 def _table(part: pl.DataFrame) -> pl.DataFrame:
