@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from tracekit.analysis.exact import plain_rows
+from tracekit.analysis.job_savings import job_savings
 from tracekit.analysis.peaks import model_flops_utilisation
 from tracekit.analysis.stragglers import StragglersAnswer, stragglers
 from tracekit.analysis.worded import Drawn, in_words
@@ -60,6 +61,7 @@ class JobGoodput(Drawn):
         kept steps of the time in which all accelerators were granted.
     leaves: one row a job and leaf (LEAVES_SCHEMA); over a job they sum to `total_ns` exactly.
     lost: one row a job, leaf, owner and cause (LOST_SCHEMA): all that is not kept ideal steps, the largest first.
+    savings: what changes inside steps would give back, by replay (SAVINGS_SCHEMA): beside the ledger and no part of it.
     culprits: who made others wait or was slow inside steps (`tracekit stragglers`); part of the leaves of steps.
     scaling: one row a job and world (`world_size`, `step_ns`, `efficiency` against the smallest world of all jobs
         asked about, for the same work a step).
@@ -72,6 +74,7 @@ class JobGoodput(Drawn):
     culprits: pl.DataFrame
     scaling: pl.DataFrame
     notes: pl.DataFrame
+    savings: pl.DataFrame
     price: float | None
 
     @property
@@ -88,7 +91,7 @@ class JobGoodput(Drawn):
         told = {"job": row["job_id"], **{key: value for key, value in row.items() if key != "job_id"}}
         parts = {
             name: plain_rows(getattr(self, name).filter(mine).drop("job_id"))
-            for name in ("leaves", "lost", "culprits", "scaling", "notes")
+            for name in ("leaves", "lost", "culprits", "scaling", "notes", "savings")
         }
         return told | {"total_ns": int(row["total_ns"])} | parts
 
@@ -116,9 +119,10 @@ def job_goodput(
     jobs = _jobs(database.query("jobs/jobs", job=job), leaves, tokens, price, usage)
     lost = _lost(database, job, ledger, price)
     scaling = _scaling(database.query("jobs/worlds", job=job))
+    savings = job_savings(database, job=job, kept=_told_inside(leaves), hour_price=price)
     return JobGoodput(
         jobs=jobs, leaves=leaves, lost=lost, culprits=culprits, scaling=scaling,
-        notes=database.query("jobs/notes", job=job), price=price
+        notes=database.query("jobs/notes", job=job), savings=savings, price=price
     )  # fmt: skip
 
 
@@ -128,6 +132,14 @@ def is_step_leaf() -> pl.Expr:
     return (leaf == JobStage.KEPT_STEPS) | leaf.str.starts_with("step.") | leaf.str.starts_with("unsplit(step.") | ~(
         leaf.str.starts_with("job.") | leaf.str.starts_with("unsplit(")
     )  # fmt: skip
+
+
+def _told_inside(leaves: pl.DataFrame) -> dict[str, int]:
+    """Time of kept steps of each job whose inside spans tell."""
+    told = leaves.filter(is_step_leaf())
+    inside = told.filter(pl.col("leaf").str.starts_with("step."))
+    summed = told.join(inside, on="job_id", how="semi").group_by("job_id").agg(pl.col("ns").sum())
+    return {name: int(ns) for name, ns in summed.iter_rows()}
 
 
 def _cost(price: float | None) -> pl.Expr:

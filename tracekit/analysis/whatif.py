@@ -47,8 +47,7 @@ def whatif(database: Database, change: str, *, job: str | None = None) -> WhatIf
     parsed = Change.parsed(change)
     jobs = database.query("stragglers/jobs", job=job).sort("step_count", "job_id", descending=[True, False])
     chosen: str | None = jobs["job_id"].to_list()[0] if len(jobs) else job
-    with Selection(database, "step", where=_condition(chosen)) as selection:
-        judged = _on_one_clock(evidence(selection))
+    judged = step_evidence(database, chosen)
     operations = database.query("whatif/step_operations", job=chosen or None)
     if operations.is_empty():
         return _nothing(parsed, judged, job)
@@ -62,6 +61,12 @@ def whatif(database: Database, change: str, *, job: str | None = None) -> WhatIf
         job=chosen,
         other_jobs=jobs["job_id"].to_list()[1:],
     )
+
+
+def step_evidence(database: Database, job: str | None) -> Evidence:
+    """What the steps of a job, or of all, can bear: a replay needs to know who came last to each collective."""
+    with Selection(database, "step", where=_condition(job)) as selection:
+        return _on_one_clock(evidence(selection))
 
 
 def _on_one_clock(judged: Evidence) -> Evidence:

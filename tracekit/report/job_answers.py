@@ -13,7 +13,15 @@ from tracekit.report.picture import Section, add_section
 from tracekit.report.requests import request_failures_rest, request_goodput_rest
 from tracekit.schema import UnitKind
 from tracekit.store import Database
-from tracekit.wording import duration_text, first_cause_text, hours_text, moment_text, share_text
+from tracekit.wording import (
+    duration_text,
+    first_cause_text,
+    hours_text,
+    moment_text,
+    saving_text,
+    savings_sentence,
+    share_text,
+)
 
 _SHOWN = 12
 
@@ -51,6 +59,8 @@ def _job_sections(answer: GoodputAnswer, job: dict[str, Any]) -> list[str]:
         sections.append("Lost, by leaf, owner and cause:\n" + table(_lost_table(lost)))
     if len(culprits := training.culprits.filter(mine)):
         sections.append("Inside steps, part of the above:\n" + table(_culprit_table(culprits)))
+    if len(savings := training.savings.filter(mine)):
+        sections.append(_savings(savings))
     if len(scaling := training.scaling.filter(mine)):
         sections.append("Scaling against the smallest world:\n" + table(_scaling_table(scaling)))
     if len(notes := training.notes.filter(mine)):
@@ -118,6 +128,24 @@ def _culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
         culprit_cells(row) | {"accelerator-seconds": _seconds(row["lost_ns"])} for row in culprits.iter_rows(named=True)
     ]
     return _right(pl.DataFrame(rows), "accelerator-seconds")
+
+
+def _savings(savings: pl.DataFrame) -> str:
+    """What would be given back, a line a change."""
+    replayed = savings.filter(pl.col("change").is_not_null())
+    if replayed.is_empty():
+        return savings_sentence(savings)
+    lines = [f"- {saving_text(row)}{_given_back(row)}" for row in replayed.iter_rows(named=True)]
+    steps = int(replayed["steps"].max() or 0)  # type: ignore[arg-type]
+    head = f"What it would give back, by replay of {steps:,} steps (beside the ledger, no part of it; no sums):"
+    return "\n".join([head, *lines])
+
+
+def _given_back(row: dict[str, Any]) -> str:
+    if row["verdict"] == "no_difference":
+        return ""
+    cost = "" if row["cost"] is None else f", {abs(row['cost']):,.2f} of what was paid"
+    return f": {hours_text(abs(int(row['given_back_ns'])))}{cost}"
 
 
 def _scaling_table(scaling: pl.DataFrame) -> pl.DataFrame:

@@ -36,7 +36,7 @@ from tracekit.wording.stragglers import (
 from tracekit.wording.tail import named_causes, tail_summary
 from tracekit.wording.tail_growth import services_sentence
 from tracekit.wording.tail_headline import tail_headline
-from tracekit.wording.whatif import whatif_summary
+from tracekit.wording.whatif import saving_text, savings_sentence, whatif_summary
 
 __all__ = [
     "METRIC_NAMES",
@@ -68,6 +68,8 @@ __all__ = [
     "request_failures_summary",
     "request_goodput_summary",
     "request_whatif_summary",
+    "saving_text",
+    "savings_sentence",
     "services_sentence",
     "share_text",
     "steps_text",

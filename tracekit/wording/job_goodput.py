@@ -9,6 +9,7 @@ import polars as pl
 from tracekit.analysis import GoodputAnswer, JobGoodput, words_for
 from tracekit.schema import UNATTRIBUTED, JobStage, StepStage, unsplit
 from tracekit.wording.numbers import share_text
+from tracekit.wording.whatif import savings_sentence
 
 _NS_PER_HOUR = 3_600_000_000_000
 _NAMED = 3
@@ -48,7 +49,8 @@ def job_goodput_summary(answer: JobGoodput) -> str:
     sentences = []
     for job in answer.jobs.iter_rows(named=True):
         mine = pl.col("job_id") == job["job_id"]
-        sentences.append(job_sentence(job, answer.leaves.filter(mine), answer.lost.filter(mine)))
+        ledger = job_sentence(job, answer.leaves.filter(mine), answer.lost.filter(mine))
+        sentences.append(" ".join(filter(None, [ledger, savings_sentence(answer.savings.filter(mine))])))
     return "\n".join(sentences)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import polars as pl
+
 from tracekit.analysis import Change, WhatIfAnswer, words_for
 from tracekit.wording.numbers import duration_text
 
@@ -16,6 +20,35 @@ def whatif_summary(answer: WhatIfAnswer) -> str:
     if answer.verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     return f"{_conclusion(answer)}{_other_jobs(answer)}"
+
+
+def savings_sentence(savings: pl.DataFrame) -> str:
+    """What one job would get back by the change that gives most, or why that is not known; empty for nothing."""
+    if savings.is_empty():
+        return ""
+    first = savings.row(0, named=True)
+    if first["change"] is None:
+        return f"What changes would give back is not told here: {_NOT_REPLAYED[first['verdict']].format(**first)}."
+    faster = savings.filter(pl.col("verdict") == "faster").sort("saving", "change", descending=[True, False])
+    if faster.is_empty():
+        return ""
+    return f"By replay, beside these shares and no part of them: {saving_text(faster.row(0, named=True))}."
+
+
+def saving_text(row: dict[str, Any]) -> str:
+    """One change and what it would give back, with its bounds."""
+    words = Change.parsed(row["change"]).words
+    bound = f"{row['saving_low']:.1%} to {row['saving_high']:.1%}"
+    if row["verdict"] == "no_difference":
+        return f"{words} a step would take as long as it does ({bound} less)"
+    return f"{words} a step would be {abs(row['saving']):.1%} {row['verdict']} ({bound})"
+
+
+_NOT_REPLAYED = {
+    "too_large": "its steps have {spans:,} spans, and a replay takes longer than the ledger; "
+    "ask `tracekit whatif without=stragglers`",
+    "refused": "the data of its steps cannot bear a replay; `tracekit whatif without=stragglers` says why",
+}
 
 
 def _conclusion(answer: WhatIfAnswer) -> str:

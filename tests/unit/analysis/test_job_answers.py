@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -112,6 +113,53 @@ def test_the_process_that_ends_first_without_a_word_is_first(database: Database)
     incident = failures(built(database, job)).training.incidents.row(0, named=True)
     assert (incident["hosts"], incident["rule"], incident["onset_ns"]) == (["node-5"], "stopped_first", 100 * S)
     assert incident["kind"] == "unknown"
+
+
+def slow_job(slow_ns: int) -> Job:
+    """Four ranks reduce after 60 s of 100 s steps; rank 2 takes `slow_ns` longer than that, so that all do."""
+    job = Job()
+    for rank in range(4):
+        for step in range(12):
+            begin, own = 200 * step, 60 + (slow_ns if rank == 2 else 0)
+            told = {"rank": rank, "attempt": 0, "world": 4, "step": step, "host": f"node-{rank}"}
+            whole = job.add("step", begin, begin + 100 + slow_ns, **told)
+            job.add("forward", begin, begin + own, **told)
+            keys = {"tracekit.collective.name": "all_reduce", "tracekit.collective.group": "dp"}
+            job.add("collective", begin + own, begin + 100 + slow_ns, **told, **keys, **{"tracekit.collective.seq": 1})
+            job.spans[-2:] = [replace(span, parent=whole.id) for span in job.spans[-2:]]
+    return job
+
+
+def test_what_it_would_give_back_stands_beside_the_ledger(database: Database) -> None:
+    """20 of 120 s a step go with rank 2; the leaves are what they are without it."""
+    answer = goodput(built(database, slow_job(20)), price=3600.0)
+    rows = answer.training.savings.select("change", "verdict", "steps").rows()
+    assert rows == [("without=stragglers", "faster", 11), ("without=rank:2", "faster", 11)]
+    kept = answer.training.leaves.filter(pl.col("leaf") != "job.post")["ns"].sum()
+    for row in answer.training.savings.iter_rows(named=True):
+        assert row["saving_low"] <= row["saving"] <= row["saving_high"]
+        assert row["step_ns"] * (1 - row["saving"]) == pytest.approx(row["after_ns"])
+        assert int(row["given_back_ns"]) == pytest.approx(row["saving"] * int(kept or 0), abs=1)
+        assert row["cost"] == pytest.approx(int(row["given_back_ns"]) / S)
+    job = answer.training.jobs.row(0, named=True)
+    assert int(answer.training.leaves["ns"].sum()) == int(job["total_ns"])
+    assert "By replay, beside these shares and no part of them: without rank 2 a step would be" in answer.summary
+    assert "What it would give back" in answer_output(answer).text
+    [told] = answer.as_dict()["training"]
+    assert [row["change"] for row in told["savings"]] == ["without=stragglers", "without=rank:2"]
+
+
+def test_nothing_is_given_back_where_nobody_is_slow(database: Database) -> None:
+    answer = goodput(built(database, slow_job(0)))
+    assert answer.training.savings.select("change", "verdict").rows() == [("without=stragglers", "no_difference")]
+    assert "By replay" not in answer.summary
+
+
+def test_steps_too_many_to_replay_unasked_are_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracekit.analysis.job_savings.MOST_SPANS", 100)
+    answer = goodput(built(database, slow_job(20)))
+    assert answer.training.savings.select("change", "verdict", "spans").rows() == [(None, "too_large", 144)]
+    assert "its steps have 144 spans" in answer.summary
 
 
 def test_model_flops_utilisation_needs_all_of_its_parts(database: Database) -> None:

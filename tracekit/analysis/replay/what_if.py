@@ -58,10 +58,13 @@ def what_if(operations: pl.DataFrame, change: Change) -> WhatIf:
     `operations` has the columns of `observed_steps` and `host`. Raises `UsageError` where the change names something
     that is not there, and `InsufficientDataError` where nothing can be replayed.
     """
-    replay = _replay(operations)
+    replay = replay_of(operations)
+    return replayed(replay, change, replay.by_rank())
+
+
+def replayed(replay: Replay, change: Change, by_rank: pl.DataFrame) -> WhatIf:
+    """What a change gives in a replay; `by_rank` is the replay's own, which several changes share."""
     before = replay.before_ns
-    if before == 0:
-        raise InsufficientDataError("the operations of all steps together took no time: there is nothing to save")
     effect = replay.effect(change)
     after, low, high = effect.after_ns, effect.low_ns, effect.high_ns
     saving = (before - after) / before
@@ -76,14 +79,24 @@ def what_if(operations: pl.DataFrame, change: Change) -> WhatIf:
         saving=saving,
         steps=replay.step_count,
         left_out=replay.left_out,
-        by_rank=replay.by_rank(),
+        by_rank=by_rank,
         assumptions=_assumptions(replay, change, effect),
         verdict=verdict,
     )
 
 
+def replay_of(operations: pl.DataFrame) -> Replay:
+    """The steps with the dependencies of the framework where the names of the operations tell them, else as observed.
+
+    Raises `InsufficientDataError` where nothing can be replayed.
+    """
+    replay = _replay(operations)
+    if replay.before_ns == 0:
+        raise InsufficientDataError("the operations of all steps together took no time: there is nothing to save")
+    return replay
+
+
 def _replay(operations: pl.DataFrame) -> Replay:
-    """The dependencies of the framework where the names of the operations tell them, else the order observed."""
     if set(PIPELINE_KINDS) <= set(operations["operation"].unique().cast(pl.String)):
         try:
             return PipelineReplay(pipeline_steps(operations))
