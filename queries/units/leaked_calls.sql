@@ -4,6 +4,10 @@
 -- parent; the innermost span of the same process that holds all calls which name that parent is the one that made them:
 -- attempts stay together. Where only spans above the named parent hold them, nothing is told.
 --
+-- So it is with the spans that Anthropic's client (2 and later) sends beside those of OpenLLMetry's instrumentation, which
+-- wraps the client without being its parent: the wrapper of the same process and parent that began last before the call
+-- holds it, if the call ends inside.
+--
 -- Made into the temporary table `batch_leaked`. Reads batch_spans.
 -- Columns:
 --   span_row: the call.
@@ -38,6 +42,16 @@ above AS (
     FROM above
     INNER JOIN batch_spans AS spans ON spans.trace_no = above.trace_no AND spans.span_id = above.above_id
     WHERE spans.parent_span_id IS NOT NULL
+),
+wrapped AS (
+    SELECT call.span_row, wrapper.span_id AS parent_span_id
+    FROM (SELECT * FROM batch_spans WHERE scope_name = 'com.anthropic.sdk.python' AND kind = 3) AS call
+    ASOF JOIN (SELECT * FROM batch_spans WHERE scope_name = 'opentelemetry.instrumentation.anthropic') AS wrapper
+        ON wrapper.trace_no = call.trace_no
+        AND wrapper.resource_id = call.resource_id
+        AND wrapper.parent_span_id = call.parent_span_id
+        AND wrapper.start_ns <= call.start_ns
+    WHERE call.end_ns <= wrapper.end_ns
 )
 SELECT
     calls.span_row,
@@ -56,3 +70,6 @@ QUALIFY row_number() OVER (
     PARTITION BY calls.span_row
     ORDER BY holder.end_ns - holder.start_ns, holder.start_ns DESC, holder.span_id
 ) = 1
+UNION ALL
+SELECT span_row, parent_span_id
+FROM wrapped

@@ -11,6 +11,7 @@ word of `BEHAVIOURS` gets what that word says. The file is OTLP/JSON lines, with
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -32,6 +33,7 @@ BEHAVIOURS = ("slow", "limited", "broken", "flaky", "hang")
 """A second more; 429; 500; 503 once, then good; never the first token."""
 
 _seen: set[str] = set()
+_answers = itertools.count(1)
 
 
 class Model(BaseHTTPRequestHandler):
@@ -77,13 +79,13 @@ class Model(BaseHTTPRequestHandler):
         time.sleep(TOKEN_S * TOKENS)
         if "messages" in self.path:
             return {
-                "id": "msg_1", "type": "message", "role": "assistant", "model": "tiny", "stop_reason": "end_turn",
-                "stop_sequence": None, "content": [{"type": "text", "text": "a " * TOKENS}],
+                "id": f"msg_{next(_answers)}", "type": "message", "role": "assistant", "model": "tiny",
+                "stop_reason": "end_turn", "stop_sequence": None, "content": [{"type": "text", "text": "a " * TOKENS}],
                 "usage": {"input_tokens": 20, "output_tokens": TOKENS},
             }  # fmt: skip
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "a " * TOKENS}}
         usage = {"prompt_tokens": 20, "completion_tokens": TOKENS, "total_tokens": 20 + TOKENS}
-        head = {"id": "x", "object": "chat.completion", "created": 1, "model": "tiny"}
+        head = {"id": f"chatcmpl-{next(_answers)}", "object": "chat.completion", "created": 1, "model": "tiny"}
         return head | {"choices": [choice], "usage": usage}
 
     def _stream(self, asked: dict[str, Any]) -> None:
@@ -104,8 +106,8 @@ class Model(BaseHTTPRequestHandler):
 def _events(path: str, asked: dict[str, Any]) -> list[bytes]:
     if "messages" in path:
         message = {
-            "id": "msg_1", "type": "message", "role": "assistant", "model": "tiny", "content": [], "stop_reason": None,
-            "stop_sequence": None, "usage": {"input_tokens": 20, "output_tokens": 1},
+            "id": f"msg_{next(_answers)}", "type": "message", "role": "assistant", "model": "tiny", "content": [],
+            "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 20, "output_tokens": 1},
         }  # fmt: skip
         told = [
             {"type": "message_start", "message": message},
@@ -117,7 +119,7 @@ def _events(path: str, asked: dict[str, Any]) -> list[bytes]:
             {"type": "message_stop"},
         ]  # fmt: skip
         return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in told]
-    head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "tiny"}
+    head = {"id": f"chatcmpl-{next(_answers)}", "object": "chat.completion.chunk", "created": 1, "model": "tiny"}
     chunks = [head | {"choices": [{"index": 0, "delta": {"content": "a "}, "finish_reason": None}]}] * TOKENS
     chunks.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     if (asked.get("stream_options") or {}).get("include_usage"):

@@ -15,16 +15,19 @@ CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 EXPECTED = {
     "openai_openinference": {"ok": 37, "unknown": 3, "rejected": 3, "failed": 3},
     "anthropic_openinference": {"ok": 34, "rejected": 3, "failed": 3},
+    "anthropic_openllmetry": {"ok": 34, "rejected": 3, "failed": 3},
     "openai_agents": {"ok": 18, "failed": 6},
     "flask_requests": {"ok": 18, "rejected": 3, "failed": 3},
 }
 SLOWED = {
     "openai_openinference": ("upstream", 8), "anthropic_openinference": ("upstream", 8),
-    "openai_agents": ("upstream", 4), "flask_requests": ("flask:POST", 4),
+    "anthropic_openllmetry": ("upstream", 8), "openai_agents": ("upstream", 4),
+    "flask_requests": ("flask:POST", 4),
 }  # fmt: skip
 FIRST_CAUSES = {
     "openai_openinference": "first cause openai.InternalServerError",
     "anthropic_openinference": "behind anthropic.messages.create",
+    "anthropic_openllmetry": "behind anthropic.messages.create",
     "openai_agents": "in upstream",
     "flask_requests": "behind POST, which reaches 127.0.0.1:",
 }
@@ -60,5 +63,5 @@ def test_the_first_cause_is_the_call_of_the_model(capture: tuple[str, Store]) ->
 
 def test_streams_have_a_first_token(capture: tuple[str, Store]) -> None:
     name, store = capture
-    streamed = {"openai_openinference": 19, "anthropic_openinference": 16}.get(name, 0)
+    streamed = {"openai_openinference": 19, "anthropic_openinference": 16, "anthropic_openllmetry": 16}.get(name, 0)
     assert store.sql("SELECT count(first_token_ns) FROM units").item() == streamed
