@@ -30,13 +30,14 @@ units = dict(outcomes.group_by("kind").agg(pl.col("unit_count").sum()).iter_rows
 
 st.subheader("What stands out", anchor=False)
 finding_card(file, "Failed training jobs", job_failures)
-finding_card(file, "Failed requests", request_failures)
+finding_card(file, "Failed requests", request_failures, is_calm=False)
 if units.get("request"):
     has_tokens = outcomes.filter(kind="request")["ttft_count"].sum() > 0
     finding_card(file, "Slow requests", partial(slow_requests, has_tokens=has_tokens))
 if units.get("step"):
     finding_card(file, "Slow training steps", slow_steps)
 finding_card(file, "Training jobs", job_ledger)
+finding_card(file, "Failed requests", request_failures, is_calm=True)
 finding_card(file, "Data quality", data_quality)
 if not units:
     st.caption("No requests or training steps were made of these spans.")

@@ -14,4 +14,4 @@ answer = stragglers_answer(file, job=scope().job)
 with badge:
     quality_badge(answer.evidence)
 said_unused("service", "model", "tenant", "outcome", "since_ns", "until_ns", "condition", why="a job is judged whole")
-stragglers(answer)
+stragglers(file, answer)

@@ -33,7 +33,7 @@ def sides(file: StoreFile) -> tuple[str, str, str | None] | None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         before = _side("A (before)", key="before", example="version:1.4")
         after = _side("B (after)", key="after", example="version:1.5")
-        slo = st.text_input("SLO", key="slo", bind="query-params", placeholder="none, or ttft=2s", width=220).strip()
+        slo = st.text_input("SLO", key="slo", bind="query-params", placeholder="none, or ttft=2s", width=180).strip()
     return (before, after, slo or None) if before and after else None
 
 
@@ -41,11 +41,12 @@ def suggestions(file: StoreFile) -> None:
     """Comparisons that this store offers, each a click: before and after a change, halves, versions, hosts."""
     st.markdown("Say what to compare: two times, versions, hosts or conditions. This store offers:")
     offered = [*_times(file), *_told_apart(file)]
-    for place, (label, before, after) in enumerate(offered[:_MOST_OFFERED]):
-        st.button(
-            label, key=f"offered_{place}", icon=":material/compare_arrows:", type="tertiary", on_click=_ask,
-            args=(before, after),
-        )  # fmt: skip
+    with st.container(gap="xsmall"):
+        for place, (label, before, after) in enumerate(offered[:_MOST_OFFERED]):
+            st.button(
+                label, key=f"offered_{place}", icon=":material/compare_arrows:", type="tertiary", on_click=_ask,
+                args=(before, after),
+            )  # fmt: skip
 
 
 def _ask(before: str, after: str) -> None:
@@ -86,7 +87,7 @@ def _told_apart(file: StoreFile) -> list[tuple[str, str, str]]:
 
 def _side(label: str, *, key: str, example: str) -> str:
     text = st.text_input(
-        label, key=key, bind="query-params", placeholder=f"for example {example}", help=_HELP, width=400
+        label, key=key, bind="query-params", placeholder=f"for example {example}", help=_HELP, width=360
     )
     return text.strip()
 

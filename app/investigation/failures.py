@@ -9,6 +9,7 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.pick import TRACE_PAGE
+from tracekit.foreign import markdown, named
 from tracekit.wording import counted, duration_text, first_cause_text, hours_text, moment_text
 
 
@@ -18,10 +19,8 @@ def job_incidents(training: Any) -> None:
     incidents = training.incidents
     shown = pl.DataFrame([_job_incident(row) for row in incidents.iter_rows(named=True)])
     chosen = _table(shown, key="job_incidents", alt="Failures of training jobs with their first cause and cost")
-    if chosen is None:
-        st.caption("Choose a row for who only followed.")
-        return
     row = incidents.row(chosen, named=True)
+    st.markdown(f"**Who only followed** in attempt {row['attempt']} of {markdown(named(row['job_id'] or 'the job'))}")
     mine = (pl.col("job_id") == row["job_id"]) & (pl.col("attempt") == row["attempt"])
     dataframe(training.roles.filter(mine), hide_index=True, alt="How many processes had which part in the failure")
     _trace_link(row["trace_id"], row["source"])
@@ -57,9 +56,12 @@ def request_incidents(serving: Any) -> None:
             st.metric(label, f"{count:,}", border=True)
     _incident_table(serving, serving.incidents, key="request_incidents", title="What failed first")
     _incident_table(serving, serving.refusals, key="refusals", title="What was refused")
-    if not serving.recovered.is_empty():
+    recovered = serving.recovered.filter(pl.col("request_count") > 0)
+    if not recovered.is_empty():
         st.markdown("**What failed and was made good**")
-        dataframe(serving.recovered, hide_index=True, alt="Requests in which something failed that were served")
+        lost = pl.Series("time lost", [duration_text(ns) for ns in recovered["lost_ns"]], dtype=pl.String)
+        shown = recovered.select("how", pl.col("request_count").alias("requests"), lost)
+        dataframe(shown, hide_index=True, alt="Requests in which something failed that were served")
 
 
 def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: str) -> None:
@@ -68,10 +70,8 @@ def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: s
     st.markdown(f"**{title}**")
     shown = pl.DataFrame([_request_incident(row) for row in incidents.iter_rows(named=True)])
     chosen = _table(shown, key=key, alt=f"{title}: incidents of requests with their first cause")
-    if chosen is None:
-        st.caption("Choose a row for its evidence.")
-        return
     row = incidents.row(chosen, named=True)
+    st.markdown(f"**Evidence** from the first request of incident {chosen + 1}")
     evidence = serving.evidence.filter(incident=row["incident"]).drop("incident")
     dataframe(evidence, hide_index=True, alt="Evidence: spans, exceptions and log records of its first request")
     _trace_link(row["trace_id"], counted(row["failed_count"], "request"))
@@ -82,24 +82,26 @@ def _request_incident(row: dict[str, Any]) -> dict[str, Any]:
         "from (UTC)": moment_text(row["first_ns"]),
         "until": moment_text(row["last_ns"]),
         "requests": row["failed_count"],
-        "cancelled with them": row["collateral_count"],
-        "kind": row["kind"],
         "service": row["service"],
         "host": row["host"],
         "stage": row["stage"],
         "error": row["error_type"],
-        "message": row["message"],
+        "time lost": duration_text(row["lost_ns"]),
+        "cancelled with them": row["collateral_count"],
+        "kind": row["kind"],
         "told by": row["rule"],
-        "engine time": duration_text(row["lost_ns"]),
+        "message": row["message"],
     }
 
 
-def _table(shown: pl.DataFrame, *, key: str, alt: str) -> int | None:
-    """The number of the row that is chosen, None for none."""
+def _table(shown: pl.DataFrame, *, key: str, alt: str) -> int:
+    """The number of the row that is chosen; the first until another is."""
+    if shown.height > 1:
+        st.caption("Choose a row to see another one below.")
     event = dataframe(
         shown, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", placeholder="–", alt=alt
     )
-    return event.selection.rows[0] if event.selection.rows else None
+    return event.selection.rows[0] if event.selection.rows else 0
 
 
 def _trace_link(trace_id: str | None, told: str) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from investigation.culprit_lines import culprit_lines
 from investigation.page import explained_errors, verdict_label
-from investigation.pick import STRAGGLERS_PAGE, TAIL_PAGE, TRACE_PAGE, StepPick, step_address
+from investigation.pick import STRAGGLERS_PAGE, TAIL_PAGE, TRACE_PAGE, late_step, step_address
 from investigation.scope import scope
 from investigation.store import (
     StoreFile,
@@ -27,6 +27,7 @@ FAILURES_PAGE = "app_pages/failures.py"
 LEDGER_PAGE = "app_pages/ledger.py"
 QUALITY_PAGE = "app_pages/quality.py"
 _NAMED = 3
+_CALM = "green"
 _TOKEN_METRICS = ("ttft", "tpot", "e2e")
 _OTHER_METRICS = ("e2e",)
 _NAMING_VERDICTS = frozenset({"excess_explained", "stage_slower", "excess_spread", "excess_unattributed"})
@@ -54,15 +55,18 @@ class Finding(NamedTuple):
 Find = Callable[[StoreFile], Finding | None]
 
 
-def finding_card(file: StoreFile, subject: str, find: Find) -> None:
-    """The card of a subject; it is looked for beside the others and comes when it is found."""
-    st.fragment(_card, parallel=True)(file, subject, find)
+def finding_card(file: StoreFile, subject: str, find: Find, *, is_calm: bool | None = None) -> None:
+    """The card of a subject; it is looked for beside the others and comes when it is found.
+
+    `is_calm`: only where all is well, or only where it is not, so that what is wrong stands above what is well.
+    """
+    st.fragment(_card, parallel=True)(file, subject, find, is_calm)
 
 
-def _card(file: StoreFile, subject: str, find: Find) -> None:
+def _card(file: StoreFile, subject: str, find: Find, is_calm: bool | None) -> None:
     with explained_errors():
         finding = find(file)
-        if finding is not None:
+        if finding is not None and is_calm in (None, finding.colour == _CALM):
             draw(subject, finding)
 
 
@@ -120,7 +124,8 @@ def slow_requests(file: StoreFile, *, has_tokens: bool) -> Finding:
         known = ", ".join(METRIC_NAMES[name] for name in metrics)
         lines = [f"Nothing changed over the time of this store in {known}.", f"The slowest: {tail_headline(answer)}"]
         return Finding("no change found", "green", lines, [answer.summary], links)
-    label, colour = verdict_label(answer.verdict)
+    is_slower = answer.verdict in _NAMING_VERDICTS and answer.excess_ns > 0
+    label, colour = ("slower", "red") if is_slower else verdict_label(answer.verdict)
     return Finding(label, colour, [f"{_since(answer)}{tail_headline(answer)}"], [answer.summary], links)
 
 
@@ -153,7 +158,7 @@ def slow_steps(file: StoreFile) -> Finding:
     lines += [heavy_stage_text(row) for row in answer.pipeline.filter("is_heavy").iter_rows(named=True)]
     lines += [link_sentence(row) for row in answer.links.head(_NAMED).iter_rows(named=True)]
     tail = plain_tail(file, "step")
-    links = [*_late_step(answer), Link(STRAGGLERS_PAGE, "Who was waited for")]
+    links = [*_late_step(file, answer), Link(STRAGGLERS_PAGE, "Who was waited for")]
     links.append(Link(TAIL_PAGE, "Stages and proof", {"metric": "step"}))
     in_full = [answer.summary, tail.summary]
     if lines:
@@ -164,12 +169,11 @@ def slow_steps(file: StoreFile) -> Finding:
     return Finding(label if changed else "nobody stands out", colour if changed else "green", told, in_full, links[-2:])
 
 
-def _late_step(answer: Any) -> list[Link]:
-    """The way to a step in which the costliest culprit was late."""
+def _late_step(file: StoreFile, answer: Any) -> list[Link]:
+    """The way to the step in which the costliest culprit was waited for longest."""
     for row in answer.culprits.head(1).iter_rows(named=True):
-        step = (row["first_step"] + row["last_step"]) // 2
-        asked = step_address(StepPick(row["job_id"], row["attempt"], step))
-        return [Link(TRACE_PAGE, f"Open step {step}", asked)]
+        pick = late_step(file, row)
+        return [Link(TRACE_PAGE, f"Open step {pick.step}", step_address(pick))]
     return []
 
 

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import tracekit as tk
 from investigation.live import live_bar, sending_help
-from investigation.scope import scope_bar
+from investigation.scope import scope_bar, stop_if_scope_is_refused
 from investigation.store import StoreFile, rows, store_file
 from tracekit.foreign import markdown, markdown_code, plain
 
@@ -55,6 +55,7 @@ def page_header(title: str, *, purpose: str) -> DeltaGenerator:
         st.title(title, anchor=False, width="content")
         badge = st.container(width="content")
     st.caption(purpose)
+    stop_if_scope_is_refused()
     return badge
 
 

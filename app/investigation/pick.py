@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -78,6 +79,15 @@ def step_address(pick: StepPick) -> dict[str, str]:
     """The part of the trace page's address that shows a step with all its ranks."""
     # The scope has a job of its own, which a link inside the app does not change.
     return {"of_job": pick.job_id, "attempt": str(pick.attempt), "step": str(pick.step)}
+
+
+def late_step(file: StoreFile, culprit: Mapping[str, Any]) -> StepPick:
+    """The step in which a row of `StragglersAnswer.culprits` was waited for longest; without waits the middle one."""
+    first, last = culprit["first_step"], culprit["last_step"]
+    where = {name: culprit[name] for name in ("job_id", "attempt", "rank")}
+    found = rows(file, "explore/late_steps", **where, first_step=first, last_step=last, limit=1)
+    step = (first + last) // 2 if found.is_empty() else found["step"][0]
+    return StepPick(culprit["job_id"], culprit["attempt"], step)
 
 
 def back_to_the_question() -> None:

@@ -115,7 +115,7 @@ def scope() -> Filters:
 
 
 def scope_bar(file: StoreFile) -> None:
-    """Draw the choices of the scope and read them. Ends the page where the address names what is not here."""
+    """Draw the choices of the scope and read them; `stop_if_scope_is_refused` ends the page below its title."""
     address = Address(_SCOPE, None)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="scope_bar"):
         with st.popover("Scope", icon=":material/filter_alt:"):
@@ -125,7 +125,11 @@ def scope_bar(file: StoreFile) -> None:
         if said:
             st.button("Clear", key="clear_scope", type="tertiary", icon=":material/close:", on_click=clear_scope)
     st.session_state[_SCOPE] = chosen
-    address.stop_if_refused()
+
+
+def stop_if_scope_is_refused() -> None:
+    """End the page where the address names a scope that is not here."""
+    Address(_SCOPE, None).stop_if_refused()
 
 
 def clear_scope() -> None:

@@ -9,7 +9,8 @@ import streamlit as st
 
 from investigation.border import dataframe
 from investigation.page import paragraph
-from investigation.pick import TRACE_PAGE, StepPick, step_address
+from investigation.pick import TRACE_PAGE, late_step, step_address
+from investigation.store import StoreFile
 from tracekit import charts
 from tracekit.wording import count_text, duration_text, link_sentence, share_text, steps_text
 
@@ -25,7 +26,7 @@ _TIMES = {
 }
 
 
-def stragglers(answer: Any) -> None:
+def stragglers(file: StoreFile, answer: Any) -> None:
     """The conclusion, who was waited for as bars and as a table that opens a step, and what else held ranks up."""
     if answer.verdict == "no_steps":
         st.info("This store has no training steps, so nobody was waited for.")
@@ -33,7 +34,7 @@ def stragglers(answer: Any) -> None:
     st.markdown(paragraph(answer.summary))
     _figures(answer)
     if not answer.culprits.is_empty():
-        _culprits(answer.culprits)
+        _culprits(file, answer.culprits)
     _links(answer.links)
     for name, title in _TABLES.items():
         frame = getattr(answer, name)
@@ -64,7 +65,7 @@ def _figures(answer: Any) -> None:
             st.metric(label, value, border=True)
 
 
-def _culprits(culprits: pl.DataFrame) -> None:
+def _culprits(file: StoreFile, culprits: pl.DataFrame) -> None:
     st.subheader("Who was waited for", anchor=False)
     st.caption("Choose a row to open a step in which it was late, with all its ranks.")
     st.altair_chart(charts.lost_by_culprit(culprits.head(_WAITED)), alt="Accelerator time lost by culprit")
@@ -79,12 +80,13 @@ def _culprits(culprits: pl.DataFrame) -> None:
     )
     if event.selection.rows:
         row = culprits.row(event.selection.rows[0], named=True)
-        step = (row["first_step"] + row["last_step"]) // 2
-        st.switch_page(TRACE_PAGE, query_params=step_address(StepPick(row["job_id"], row["attempt"], step)))
+        st.switch_page(TRACE_PAGE, query_params=step_address(late_step(file, row)))
 
 
 def culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
     """Who, what, when and what it cost; the job and its attempt only where there are several."""
+    own = culprits["rank"].cast(pl.String)
+    is_a_host = (culprits["place"] != own).fill_null(value=True)
     steps = pl.Series("steps", [steps_text(row) for row in culprits.iter_rows(named=True)], dtype=pl.String)
     shown = [
         "rank",
@@ -99,7 +101,8 @@ def culprit_table(culprits: pl.DataFrame) -> pl.DataFrame:
         "waited_ns",
     ]
     several = [name for name in ("job_id", "attempt") if culprits[name].n_unique() > 1]
-    return readable(culprits.with_columns(steps).select(*several, *shown))
+    hosts = pl.when(is_a_host).then("place").alias("place")
+    return readable(culprits.with_columns(steps, hosts).select(*several, *shown))
 
 
 def _links(links: pl.DataFrame) -> None:

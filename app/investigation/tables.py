@@ -8,6 +8,7 @@ import polars as pl
 import streamlit as st
 
 from investigation.border import dataframe
+from investigation.sql_link import SQL_PAGE
 from investigation.store import StoreFile, rows
 from tracekit.charts import stage_colour
 from tracekit.schema import Outcome
@@ -82,19 +83,27 @@ def service_table(file: StoreFile) -> None:
 
 
 def quality_table(quality: Any) -> None:
-    """The checks of the data that found something, the worst first, and how many found nothing."""
+    """The checks of the data that found something, the worst first, and how many found nothing; a row opens its SQL."""
     found = quality.checks.filter(pl.col("severity") != "ok")
     if not found.is_empty():
-        dataframe(
+        st.caption("Choose a row to see what it found.")
+        event = dataframe(
             found,
             column_order=["severity", "message", "look"],
             column_config={
-                "message": "found",
+                "severity": st.column_config.TextColumn(width=80),
+                "message": st.column_config.TextColumn("found", width="large"),
                 "look": st.column_config.TextColumn("where to look", width="medium"),
             },
             hide_index=True,
+            key="quality_checks",
+            on_select="rerun",
+            selection_mode="single-row",
             alt="Checks of the data that found something",
         )
+        look = found["look"][event.selection.rows[0]] if event.selection.rows else None
+        if look:
+            st.switch_page(SQL_PAGE, query_params={"sql": look})
     st.caption(f"{counted(quality.checks.height - found.height, 'check')} found nothing.")
 
 

@@ -10,7 +10,9 @@ from tracekit.charts.colours import colour_scale
 from tracekit.charts.durations import axis_unit
 from tracekit.wording import exact_text, moment_text
 
-_HEIGHT_PIXELS = 300
+_HEIGHT_PIXELS = 250
+_LEGEND_COLUMNS = 4
+_LEGEND_ROW_PIXELS = 22
 
 
 def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
@@ -24,9 +26,11 @@ def stages_over_time(windows: pl.DataFrame) -> alt.Chart:
     stacked = _stacked(windows, order=heaviest)
     unit, unit_ns = axis_unit(int(max(stacked["top_ns"].to_list(), default=0)))
     domain, colours = colour_scale(heaviest)
-    legend = alt.Legend(orient="bottom", title=None, columns=4, labelLimit=150, symbolLimit=12)
+    legend = alt.Legend(orient="bottom", title=None, columns=_LEGEND_COLUMNS, labelLimit=150)
+    # A page counts the legend as part of the height.
+    height = _HEIGHT_PIXELS + _LEGEND_ROW_PIXELS * -(-len(heaviest) // _LEGEND_COLUMNS)
     return (
-        alt.Chart(_rows(stacked, unit_ns=unit_ns), height=_HEIGHT_PIXELS)
+        alt.Chart(_rows(stacked, unit_ns=unit_ns), height=height)
         .mark_rect(stroke=None)
         .encode(
             x=clock("start_ms"),
