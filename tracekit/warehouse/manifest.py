@@ -20,6 +20,8 @@ from tracekit.store import Reject, WriteCounts
 NAME = "manifest.json"
 COUNTED_TABLES = ("spans", "metric_points", "metric_histograms", "metric_summaries", "logs")
 """Tables whose rows tell how much a part holds."""
+TIMED_TABLES = ("spans", "units")
+"""Tables that are asked by time: a file whose rows all begin at other times is not opened."""
 FORMAT = "tracekit-warehouse"
 VERSION = 1
 """Of the manifest and of the columns of the files; a reader refuses a newer one."""
@@ -34,6 +36,10 @@ class DataFile:
     """Where it lies in the folder of the warehouse, with `/` between the names."""
     rows: int
     size_bytes: int
+    first_ns: int | None = None
+    """Of `TIMED_TABLES`: when the first of its rows begins; None where nobody noted it."""
+    last_ns: int | None = None
+    """When the last of its rows begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +183,11 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     return Manifest(parts=parts, sources=sources, **numbers)
 
 
-def _file(*, table: str, path: str, rows: int, size_bytes: int) -> DataFile:
+def _file(*, table: str, path: str, **facts: int) -> DataFile:
     steps = path.split("/")
     if path.startswith("/") or ".." in steps or "\\" in path:
         raise ValueError(f"{path!r} lies outside the warehouse")
-    return DataFile(table, path, rows, size_bytes)
+    return DataFile(table, path, **facts)
 
 
 def _source(entry: dict[str, Any]) -> SourceEntry:

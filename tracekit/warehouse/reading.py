@@ -13,11 +13,10 @@ from tracekit.store import SCHEMA_VERSION, Database, Reject
 from tracekit.warehouse import manifest as manifests
 from tracekit.warehouse.columns import DIMENSION_TABLES, JOB_TABLES, RECORD_TABLES, SPAN_TABLES, stored, table_columns
 from tracekit.warehouse.manifest import Manifest, SourceEntry
+from tracekit.warehouse.views import put_view, scan
 
 _LOADED = (*DIMENSION_TABLES, *JOB_TABLES)
 _VIEWED = (*SPAN_TABLES, *RECORD_TABLES)
-_FILE_ROWS = 1 << 40
-"""More rows than a file has: the number of a row is that of its file times this, and its place there."""
 
 
 def open_warehouse(folder: str | Path, *, tuning: Mapping[str, str] = MappingProxyType({})) -> Database:
@@ -58,7 +57,7 @@ def opened(folder: Path, manifest: Manifest, *, tuning: Mapping[str, str] = Mapp
             for table in _LOADED:
                 load(cursor, table, paths(folder, manifest, table))
             for table in _VIEWED:
-                _view(cursor, table, paths(folder, manifest, table))
+                put_view(cursor, folder, table, list(manifest.files(table)))
             note_sources(cursor, manifest.sources)
             _note_progress(cursor, manifest)
     except BaseException:
@@ -77,24 +76,6 @@ def load(cursor: duckdb.DuckDBPyConnection, table: str, files: list[str], *, whe
     if files:
         columns = stored(table_columns(cursor, table))
         cursor.execute(f"INSERT INTO base.{table} SELECT {columns} FROM {scan(files)} WHERE {where}")
-
-
-def scan(files: list[str], *, options: str = "") -> str:
-    """The table function that reads files."""
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in files)
-    return f"read_parquet([{listed}]{options})"
-
-
-def _view(cursor: duckdb.DuckDBPyConnection, table: str, files: list[str]) -> None:
-    """Put a view over files in the place of a table of the store; a table without files stays, and is empty."""
-    if not files:
-        return
-    columns = stored(table_columns(cursor, table))
-    if table == "spans":
-        # Mappings know a span by the number of its row, as tables have one.
-        columns += f", file_index::BIGINT * {_FILE_ROWS} + file_row_number AS rowid"
-    cursor.execute(f"DROP TABLE base.{table}")
-    cursor.execute(f"CREATE VIEW base.{table} AS SELECT {columns} FROM {scan(files)}")
 
 
 def note_sources(cursor: duckdb.DuckDBPyConnection, sources: Iterable[SourceEntry]) -> None:
