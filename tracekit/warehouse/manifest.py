@@ -115,6 +115,11 @@ class Manifest:
         return tuple(part for part in self.parts if part.kind == kind)
 
 
+def located(folder: Path | str, path: str) -> str:
+    """Where a file of the warehouse in a folder lies, or below a prefix of an object store."""
+    return f"{folder}/{path}" if isinstance(folder, str) else str(folder.resolve() / path)
+
+
 def is_warehouse(folder: Path) -> bool:
     """Whether a folder has a manifest."""
     return (folder / NAME).is_file()
@@ -125,15 +130,23 @@ def read(folder: Path) -> Manifest:
 
     Raises `StoreVersionError` for one of a newer tracekit, `StoreError` where there is none that can be read.
     """
-    path = folder / NAME
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = (folder / NAME).read_bytes()
     except FileNotFoundError as error:
         told = f"{folder} is a folder without {NAME}, so no warehouse; name one that `tracekit build` made, or a file"
         raise StoreError(told, path=folder) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} cannot be read as the manifest of a warehouse: {error}", path=folder) from error
-    return _checked(content, folder)
+    except OSError as error:
+        raise StoreError(f"{folder / NAME} cannot be read: {error.strerror or error}", path=folder) from error
+    return parsed(content, str(folder))
+
+
+def parsed(content: bytes, where: str) -> Manifest:
+    """The manifest in the bytes of a file in the folder, or below the prefix, `where`. Raises as `read`."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{where}/{NAME} cannot be read as the manifest of a warehouse: {error}") from error
+    return _checked(found, where)
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -160,20 +173,19 @@ def _settle(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _checked(content: Any, folder: Path) -> Manifest:
+def _checked(content: Any, where: str) -> Manifest:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise StoreError(f"{folder / NAME} is not the manifest of a warehouse; name another folder", path=folder)
+        raise StoreError(f"{where}/{NAME} is not the manifest of a warehouse; name another folder")
     version = content.get("version")
     if not isinstance(version, int) or version > VERSION:
         raise StoreVersionError(
-            f"{folder} is a warehouse of version {version}, this tracekit knows versions up to {VERSION}; "
-            "upgrade tracekit, or name another folder",
-            path=folder,
+            f"{where} is a warehouse of version {version}, this tracekit knows versions up to {VERSION}; "
+            "upgrade tracekit, or name another folder"
         )
     try:
         return _manifest(content)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise StoreError(f"{folder / NAME} lacks or mistakes a field: {error}", path=folder) from error
+        raise StoreError(f"{where}/{NAME} lacks or mistakes a field: {error}") from error
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:

@@ -35,13 +35,7 @@ def open_warehouse(folder: str | Path, *, tuning: Mapping[str, str] = MappingPro
 
 def check_readable(folder: Path, manifest: Manifest) -> None:
     """Raise the `StoreError` of a warehouse that cannot be read or built further."""
-    if manifest.commit and manifest.schema_version != SCHEMA_VERSION:
-        advice = "upgrade tracekit" if manifest.schema_version > SCHEMA_VERSION else "build it anew from its sources"
-        raise StoreVersionError(
-            f"{folder} has tables of schema version {manifest.schema_version}, this tracekit reads version "
-            f"{SCHEMA_VERSION}; {advice}",
-            path=folder,
-        )
+    check_version(str(folder), manifest)
     for part in manifest.parts:
         for file in part.files:
             if not (folder / file.path).is_file():
@@ -49,9 +43,23 @@ def check_readable(folder: Path, manifest: Manifest) -> None:
                 raise StoreError(told + "build the warehouse anew in an empty folder", path=folder)
 
 
+def check_version(where: str, manifest: Manifest) -> None:
+    """Raise the `StoreVersionError` of a warehouse whose tables are of another version."""
+    if manifest.commit and manifest.schema_version != SCHEMA_VERSION:
+        advice = "upgrade tracekit" if manifest.schema_version > SCHEMA_VERSION else "build it anew from its sources"
+        raise StoreVersionError(
+            f"{where} has tables of schema version {manifest.schema_version}, this tracekit reads version "
+            f"{SCHEMA_VERSION}; {advice}"
+        )
+
+
 def opened(folder: Path, manifest: Manifest, *, tuning: Mapping[str, str] = MappingProxyType({})) -> Database:
     """A store over the files of a manifest, which need not be the one that is committed."""
-    database = Database.beside_files(folder, path=folder, tuning=tuning)
+    return furnished(Database.beside_files(folder, path=folder, tuning=tuning), folder, manifest)
+
+
+def furnished(database: Database, folder: Path | str, manifest: Manifest) -> Database:
+    """A new store with the files of a manifest in place of its tables."""
     try:
         with database.transaction() as cursor:
             for table in _LOADED:
@@ -66,9 +74,9 @@ def opened(folder: Path, manifest: Manifest, *, tuning: Mapping[str, str] = Mapp
     return database
 
 
-def paths(folder: Path, manifest: Manifest, table: str) -> list[str]:
+def paths(folder: Path | str, manifest: Manifest, table: str) -> list[str]:
     """Where the files of a table are."""
-    return [str(folder.resolve() / file.path) for file in manifest.files(table)]
+    return [manifests.located(folder, file.path) for file in manifest.files(table)]
 
 
 def load(cursor: duckdb.DuckDBPyConnection, table: str, files: list[str], *, where: str = "TRUE") -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from tracekit.warehouse.columns import stored, table_columns
-from tracekit.warehouse.manifest import TIMED_TABLES, DataFile
+from tracekit.warehouse.manifest import TIMED_TABLES, DataFile, located
 
 _FILE_ROWS = 1 << 40
 """More rows than a file has: the number of a row is that of its file times this, and its place there."""
@@ -18,7 +18,7 @@ LEAST_BYTES = 16 << 20
 together some 40 ms longer, about what is gained where so much is not read."""
 
 
-def put_view(cursor: duckdb.DuckDBPyConnection, folder: Path, table: str, files: Sequence[DataFile]) -> None:
+def put_view(cursor: duckdb.DuckDBPyConnection, folder: Path | str, table: str, files: Sequence[DataFile]) -> None:
     """Put a view over files in the place of a table of the store; a table without files stays, and is empty.
 
     A table that is asked by time is a union of stretches of time, each with a condition that says which: DuckDB leaves
@@ -28,7 +28,7 @@ def put_view(cursor: duckdb.DuckDBPyConnection, folder: Path, table: str, files:
         return
     columns, branches, first_file = stored(table_columns(cursor, table)), [], 0
     for stretch in stretches(files, least_bytes=LEAST_BYTES) if table in TIMED_TABLES else [list(files)]:
-        listed = scan([str(folder.resolve() / file.path) for file in stretch])
+        listed = scan(located(folder, file.path) for file in stretch)
         # Mappings know a span by the number of its row, as tables have one.
         row = f", ({first_file} + file_index::BIGINT) * {_FILE_ROWS} + file_row_number AS rowid"
         branches.append(f"SELECT {columns}{row if table == 'spans' else ''} FROM {listed}{_condition(table, stretch)}")
