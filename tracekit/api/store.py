@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracekit.api.questions import Questions
 from tracekit.errors import StoreLockedError, UsageError
+from tracekit.objects import is_object
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +36,8 @@ class Store(Questions):
 
     @classmethod
     def open(cls, path: str | Path | None, *, read_only: bool = False) -> Store:
-        """Open the store at `path`, or a new one in memory for None; a folder is opened as a warehouse.
+        """Open the store at `path`, or a new one in memory for None; a folder is opened as a warehouse, and
+        so is a prefix of an object store (`s3://BUCKET/PREFIX`).
 
         `read_only` lets other processes read at the same time; the file must exist then. Where
         `tracekit serve` holds the file, the store asks it instead; `served_by` says so.
@@ -47,6 +49,10 @@ class Store(Questions):
         """
         from tracekit.store import Database, held_store
 
+        if path is not None and is_object(str(path)):
+            from tracekit.api.warehouse import WarehouseStore
+
+            return WarehouseStore.open(path)
         if (held := held_store(path)) is not None:
             from tracekit.api.served import SharedStore
 

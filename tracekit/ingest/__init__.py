@@ -2,7 +2,6 @@
 
 from tracekit.ingest.decoding import Decoded, decoded_as_read
 from tracekit.ingest.incoming import IncomingSource
-from tracekit.ingest.objects import entity_tag
 from tracekit.ingest.outgoing import OutgoingFiles
 from tracekit.ingest.pipeline import ingest, ingest_sources
 from tracekit.ingest.reading import Ended
@@ -19,7 +18,6 @@ __all__ = [
     "OutgoingFiles",
     "Source",
     "decoded_as_read",
-    "entity_tag",
     "find",
     "ingest",
     "ingest_sources",

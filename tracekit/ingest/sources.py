@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit.ingest import objects
+from tracekit import objects
 
 STANDARD_INPUT = "-"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import duckdb
 
@@ -65,18 +66,25 @@ def connect(
 
 
 def connect_new_in_memory(
-    template: Path | None, *, tuning: Mapping[str, str], folder: Path | None = None
+    template: Path | None,
+    *,
+    tuning: Mapping[str, str],
+    folder: Path | str | None = None,
+    file_system: Any = None,
 ) -> duckdb.DuckDBPyConnection:
     """Connect as `connect` does to a new database in memory that holds what is in the file `template`.
 
     A template that cannot be read leaves the database empty. Its SQL reaches the files of `folder`, where one is
-    given, and no others. Raises as `connect`.
+    given, and no others; `file_system` (of fsspec) reads them where they are not files of this machine. Raises as
+    `connect`.
     """
     with store_errors(None):
         connection = duckdb.connect(":memory:", config={**_ajar(), **tuning})
         try:
             if template is not None:
                 _copy(connection, template)
+            if file_system is not None:
+                connection.register_filesystem(file_system)
             if folder is not None:
                 connection.execute(f"SET GLOBAL allowed_directories = [{_literal(folder)}]")
             _close_doors(connection)
@@ -124,7 +132,7 @@ def connect_served(path: Path, *, row_group_rows: int, tuning: Mapping[str, str]
     return connection
 
 
-def _literal(path: Path) -> str:
+def _literal(path: Path | str) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 

@@ -88,6 +88,17 @@ class Database:
         return cls(connection, path=path, read_only=False)._prepared()
 
     @classmethod
+    def beside_objects(
+        cls, prefix: str, file_system: Any, *, tuning: Mapping[str, str] = MappingProxyType({})
+    ) -> Database:
+        """A new store in memory whose SQL reads the objects below `prefix` by `file_system` (of fsspec), and no files.
+
+        Raises as `open`.
+        """
+        connection = template.new_in_memory(tuning, folder=prefix, file_system=file_system)
+        return cls(connection, path=None, read_only=False)._prepared()
+
+    @classmethod
     def serve(
         cls, path: str | Path, *, row_group_rows: int, tuning: Mapping[str, str] = MappingProxyType({})
     ) -> Database:

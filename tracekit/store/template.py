@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import duckdb
 
@@ -40,13 +41,13 @@ def new_file(path: Path) -> None:
 
 
 def new_in_memory(
-    tuning: Mapping[str, str] = MappingProxyType({}), *, folder: Path | None = None
+    tuning: Mapping[str, str] = MappingProxyType({}), *, folder: Path | str | None = None, file_system: Any = None
 ) -> duckdb.DuckDBPyConnection:
     """A connection as `connect` gives to a database in memory, with the schema where there is a template.
 
-    Its SQL reaches the files of `folder`, where one is given.
+    Its SQL reaches the files of `folder`, where one is given, by `file_system` (of fsspec), where one is given.
     """
-    return connect_new_in_memory(_template(), tuning=tuning, folder=folder)
+    return connect_new_in_memory(_template(), tuning=tuning, folder=folder, file_system=file_system)
 
 
 def _template() -> Path | None:

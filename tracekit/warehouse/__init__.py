@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tracekit.warehouse.building import Built, build
     from tracekit.warehouse.engines import Engine, LocalEngine
     from tracekit.warehouse.manifest import is_warehouse
+    from tracekit.warehouse.object_reading import open_object_warehouse
     from tracekit.warehouse.reading import open_warehouse
     from tracekit.warehouse.spark import SparkEngine
 
@@ -23,10 +24,20 @@ _LATER = {
     "LocalEngine": "engines",
     "build": "building",
     "is_warehouse": "manifest",
+    "open_object_warehouse": "object_reading",
     "open_warehouse": "reading",
 }
 
-__all__ = ["Built", "Engine", "LocalEngine", "SparkEngine", "build", "is_warehouse", "open_warehouse"]
+__all__ = [
+    "Built",
+    "Engine",
+    "LocalEngine",
+    "SparkEngine",
+    "build",
+    "is_warehouse",
+    "open_object_warehouse",
+    "open_warehouse",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tracekit.ingest import Decoded, Ended, Source, decoded_as_read, entity_tag
+from tracekit import objects
+from tracekit.ingest import Decoded, Ended, Source, decoded_as_read
 from tracekit.records import Batch, empty_table
 from tracekit.store import Database, Reject, WriteCounts, added, decoder_rejects, sort_by_service
 from tracekit.warehouse.exchange import Stretch, StretchWriter
@@ -64,7 +65,7 @@ def digest_of(source: Source) -> str | None:
     """SHA-256 of the bytes of a source, for an object its entity tag; None where they cannot be read."""
     digest = hashlib.sha256()
     try:
-        if source.is_object and (tag := entity_tag(source.name, endpoint=source.endpoint)) is not None:
+        if source.is_object and (tag := objects.entity_tag(source.name, endpoint=source.endpoint)) is not None:
             return f"etag:{tag}"
         with source.open() as stream:
             while piece := stream.read(_PIECE_BYTES):

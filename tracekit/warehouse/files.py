@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from tracekit.warehouse.columns import portable, table_columns
-from tracekit.warehouse.manifest import DataFile
+from tracekit.warehouse.manifest import TIMED_TABLES, DataFile
 
 DATA = "data"
 """The folder with the Parquet files, one folder a table in it."""
@@ -38,7 +38,7 @@ def export(
     if not rows:
         path.unlink()
         return None
-    return DataFile(table, path.relative_to(folder).as_posix(), rows, path.stat().st_size)
+    return _described(cursor, folder, table, path, rows)
 
 
 def put_together(
@@ -48,7 +48,7 @@ def put_together(
     path = _new_path(folder, table, name)
     listed = ", ".join(_literal(folder / file.path) for file in files)
     cursor.execute(f"COPY (FROM read_parquet([{listed}])) TO {_literal(path)} {_FORMAT}")
-    return DataFile(table, path.relative_to(folder).as_posix(), sum(file.rows for file in files), path.stat().st_size)
+    return _described(cursor, folder, table, path, sum(file.rows for file in files))
 
 
 def exported(
@@ -57,6 +57,15 @@ def exported(
     """Write all rows of tables; the files of those that have any."""
     files = (export(cursor, folder, table, name=name, first_unit_id=first_unit_id) for table in tables)
     return tuple(file for file in files if file is not None)
+
+
+def _described(cursor: duckdb.DuckDBPyConnection, folder: Path, table: str, path: Path, rows: int) -> DataFile:
+    """A file that was written, with the time of its rows."""
+    times: tuple[int | None, ...] = (None, None)
+    if table in TIMED_TABLES:
+        asked = f"SELECT min(start_ns), max(start_ns) FROM read_parquet([{_literal(path)}])"
+        times = cursor.execute(asked).fetchall()[0]
+    return DataFile(table, path.relative_to(folder).as_posix(), rows, path.stat().st_size, *times)
 
 
 def _new_path(folder: Path, table: str, name: str) -> Path:

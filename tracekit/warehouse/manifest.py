@@ -20,6 +20,8 @@ from tracekit.store import Reject, WriteCounts
 NAME = "manifest.json"
 COUNTED_TABLES = ("spans", "metric_points", "metric_histograms", "metric_summaries", "logs")
 """Tables whose rows tell how much a part holds."""
+TIMED_TABLES = ("spans", "units")
+"""Tables that are asked by time: a file whose rows all begin at other times is not opened."""
 FORMAT = "tracekit-warehouse"
 VERSION = 1
 """Of the manifest and of the columns of the files; a reader refuses a newer one."""
@@ -34,6 +36,10 @@ class DataFile:
     """Where it lies in the folder of the warehouse, with `/` between the names."""
     rows: int
     size_bytes: int
+    first_ns: int | None = None
+    """Of `TIMED_TABLES`: when the first of its rows begins; None where nobody noted it."""
+    last_ns: int | None = None
+    """When the last of its rows begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,11 @@ class Manifest:
         return tuple(part for part in self.parts if part.kind == kind)
 
 
+def located(folder: Path | str, path: str) -> str:
+    """Where a file of the warehouse in a folder lies, or below a prefix of an object store."""
+    return f"{folder}/{path}" if isinstance(folder, str) else str(folder.resolve() / path)
+
+
 def is_warehouse(folder: Path) -> bool:
     """Whether a folder has a manifest."""
     return (folder / NAME).is_file()
@@ -119,15 +130,23 @@ def read(folder: Path) -> Manifest:
 
     Raises `StoreVersionError` for one of a newer tracekit, `StoreError` where there is none that can be read.
     """
-    path = folder / NAME
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = (folder / NAME).read_bytes()
     except FileNotFoundError as error:
         told = f"{folder} is a folder without {NAME}, so no warehouse; name one that `tracekit build` made, or a file"
         raise StoreError(told, path=folder) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} cannot be read as the manifest of a warehouse: {error}", path=folder) from error
-    return _checked(content, folder)
+    except OSError as error:
+        raise StoreError(f"{folder / NAME} cannot be read: {error.strerror or error}", path=folder) from error
+    return parsed(content, str(folder))
+
+
+def parsed(content: bytes, where: str) -> Manifest:
+    """The manifest in the bytes of a file in the folder, or below the prefix, `where`. Raises as `read`."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{where}/{NAME} cannot be read as the manifest of a warehouse: {error}") from error
+    return _checked(found, where)
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -154,20 +173,19 @@ def _settle(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _checked(content: Any, folder: Path) -> Manifest:
+def _checked(content: Any, where: str) -> Manifest:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise StoreError(f"{folder / NAME} is not the manifest of a warehouse; name another folder", path=folder)
+        raise StoreError(f"{where}/{NAME} is not the manifest of a warehouse; name another folder")
     version = content.get("version")
     if not isinstance(version, int) or version > VERSION:
         raise StoreVersionError(
-            f"{folder} is a warehouse of version {version}, this tracekit knows versions up to {VERSION}; "
-            "upgrade tracekit, or name another folder",
-            path=folder,
+            f"{where} is a warehouse of version {version}, this tracekit knows versions up to {VERSION}; "
+            "upgrade tracekit, or name another folder"
         )
     try:
         return _manifest(content)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise StoreError(f"{folder / NAME} lacks or mistakes a field: {error}", path=folder) from error
+        raise StoreError(f"{where}/{NAME} lacks or mistakes a field: {error}") from error
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
@@ -177,11 +195,11 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     return Manifest(parts=parts, sources=sources, **numbers)
 
 
-def _file(*, table: str, path: str, rows: int, size_bytes: int) -> DataFile:
+def _file(*, table: str, path: str, **facts: int) -> DataFile:
     steps = path.split("/")
     if path.startswith("/") or ".." in steps or "\\" in path:
         raise ValueError(f"{path!r} lies outside the warehouse")
-    return DataFile(table, path, rows, size_bytes)
+    return DataFile(table, path, **facts)
 
 
 def _source(entry: dict[str, Any]) -> SourceEntry:

@@ -13,11 +13,10 @@ from tracekit.store import SCHEMA_VERSION, Database, Reject
 from tracekit.warehouse import manifest as manifests
 from tracekit.warehouse.columns import DIMENSION_TABLES, JOB_TABLES, RECORD_TABLES, SPAN_TABLES, stored, table_columns
 from tracekit.warehouse.manifest import Manifest, SourceEntry
+from tracekit.warehouse.views import put_view, scan
 
 _LOADED = (*DIMENSION_TABLES, *JOB_TABLES)
 _VIEWED = (*SPAN_TABLES, *RECORD_TABLES)
-_FILE_ROWS = 1 << 40
-"""More rows than a file has: the number of a row is that of its file times this, and its place there."""
 
 
 def open_warehouse(folder: str | Path, *, tuning: Mapping[str, str] = MappingProxyType({})) -> Database:
@@ -36,13 +35,7 @@ def open_warehouse(folder: str | Path, *, tuning: Mapping[str, str] = MappingPro
 
 def check_readable(folder: Path, manifest: Manifest) -> None:
     """Raise the `StoreError` of a warehouse that cannot be read or built further."""
-    if manifest.commit and manifest.schema_version != SCHEMA_VERSION:
-        advice = "upgrade tracekit" if manifest.schema_version > SCHEMA_VERSION else "build it anew from its sources"
-        raise StoreVersionError(
-            f"{folder} has tables of schema version {manifest.schema_version}, this tracekit reads version "
-            f"{SCHEMA_VERSION}; {advice}",
-            path=folder,
-        )
+    check_version(str(folder), manifest)
     for part in manifest.parts:
         for file in part.files:
             if not (folder / file.path).is_file():
@@ -50,15 +43,29 @@ def check_readable(folder: Path, manifest: Manifest) -> None:
                 raise StoreError(told + "build the warehouse anew in an empty folder", path=folder)
 
 
+def check_version(where: str, manifest: Manifest) -> None:
+    """Raise the `StoreVersionError` of a warehouse whose tables are of another version."""
+    if manifest.commit and manifest.schema_version != SCHEMA_VERSION:
+        advice = "upgrade tracekit" if manifest.schema_version > SCHEMA_VERSION else "build it anew from its sources"
+        raise StoreVersionError(
+            f"{where} has tables of schema version {manifest.schema_version}, this tracekit reads version "
+            f"{SCHEMA_VERSION}; {advice}"
+        )
+
+
 def opened(folder: Path, manifest: Manifest, *, tuning: Mapping[str, str] = MappingProxyType({})) -> Database:
     """A store over the files of a manifest, which need not be the one that is committed."""
-    database = Database.beside_files(folder, path=folder, tuning=tuning)
+    return furnished(Database.beside_files(folder, path=folder, tuning=tuning), folder, manifest)
+
+
+def furnished(database: Database, folder: Path | str, manifest: Manifest) -> Database:
+    """A new store with the files of a manifest in place of its tables."""
     try:
         with database.transaction() as cursor:
             for table in _LOADED:
                 load(cursor, table, paths(folder, manifest, table))
             for table in _VIEWED:
-                _view(cursor, table, paths(folder, manifest, table))
+                put_view(cursor, folder, table, list(manifest.files(table)))
             note_sources(cursor, manifest.sources)
             _note_progress(cursor, manifest)
     except BaseException:
@@ -67,9 +74,9 @@ def opened(folder: Path, manifest: Manifest, *, tuning: Mapping[str, str] = Mapp
     return database
 
 
-def paths(folder: Path, manifest: Manifest, table: str) -> list[str]:
+def paths(folder: Path | str, manifest: Manifest, table: str) -> list[str]:
     """Where the files of a table are."""
-    return [str(folder.resolve() / file.path) for file in manifest.files(table)]
+    return [manifests.located(folder, file.path) for file in manifest.files(table)]
 
 
 def load(cursor: duckdb.DuckDBPyConnection, table: str, files: list[str], *, where: str = "TRUE") -> None:
@@ -77,24 +84,6 @@ def load(cursor: duckdb.DuckDBPyConnection, table: str, files: list[str], *, whe
     if files:
         columns = stored(table_columns(cursor, table))
         cursor.execute(f"INSERT INTO base.{table} SELECT {columns} FROM {scan(files)} WHERE {where}")
-
-
-def scan(files: list[str], *, options: str = "") -> str:
-    """The table function that reads files."""
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in files)
-    return f"read_parquet([{listed}]{options})"
-
-
-def _view(cursor: duckdb.DuckDBPyConnection, table: str, files: list[str]) -> None:
-    """Put a view over files in the place of a table of the store; a table without files stays, and is empty."""
-    if not files:
-        return
-    columns = stored(table_columns(cursor, table))
-    if table == "spans":
-        # Mappings know a span by the number of its row, as tables have one.
-        columns += f", file_index::BIGINT * {_FILE_ROWS} + file_row_number AS rowid"
-    cursor.execute(f"DROP TABLE base.{table}")
-    cursor.execute(f"CREATE VIEW base.{table} AS SELECT {columns} FROM {scan(files)}")
 
 
 def note_sources(cursor: duckdb.DuckDBPyConnection, sources: Iterable[SourceEntry]) -> None:

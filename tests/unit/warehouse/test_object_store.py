@@ -14,6 +14,7 @@ import tracekit
 from tests.unit.store.records import json_lines, span, traces
 from tests.unit.warehouse.equality import unequal_tables
 from tests.unit.warehouse.object_store import BUCKET, ObjectStore, object_store
+from tracekit.errors import QueryError, StoreError
 from tracekit.ingest import Source, find
 from tracekit.warehouse import LocalEngine, build
 
@@ -115,6 +116,38 @@ def test_workers_read_objects_from_a_named_endpoint(
     with LocalEngine(2) as engine:
         built = build(tmp_path / "w", [f"s3://{BUCKET}/{DAY}"], engine=engine, endpoint=store.endpoint)
     assert built.report.spans == 5
+
+
+def put_warehouse(store: ObjectStore, folder: Path) -> str:
+    """Put the files of a warehouse into the bucket, its manifest last."""
+    files = sorted(
+        (path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.name == "manifest.json"
+    )
+    for path in files:
+        store.put(f"wh/{path.relative_to(folder)}", path.read_bytes())
+    return f"s3://{BUCKET}/wh"
+
+
+def test_a_warehouse_in_a_bucket_answers_as_the_one_in_a_folder(store: ObjectStore, tmp_path: Path) -> None:
+    """A file is read once, other objects are out of reach, and a name that went through a path is understood."""
+    build(tmp_path / "w", put_everything(store, tmp_path), engine=ONE, part_count=2)
+    name = put_warehouse(store, tmp_path / "w")
+    with tracekit.open(tmp_path / "w") as one, tracekit.open(Path(name)) as other:
+        assert not unequal_tables(one.database, other.database)
+        assert one.quality().as_dict() == other.quality().as_dict()
+        store.requests.clear()
+        assert other.sql("SELECT count(DISTINCT name) FROM spans").item() == 1
+        assert store.requests == []
+        with pytest.raises(QueryError):
+            other.sql(f"FROM read_text('s3://{BUCKET}/{DAY}/hour=00/a.json')")
+        with pytest.raises(StoreError, match="is a warehouse, which is only read here"):
+            other.ingest(tmp_path)
+
+
+def test_a_prefix_without_a_warehouse_is_told(store: ObjectStore) -> None:
+    told = rf"s3://{BUCKET}/none/manifest\.json cannot be read: there is no such object"
+    with pytest.raises(StoreError, match=told):
+        tracekit.open(f"s3a://{BUCKET}/none/")
 
 
 def test_an_ingest_reads_objects(store: ObjectStore) -> None:

@@ -1,4 +1,4 @@
-"""Sources in an object store with the API of S3: what lies behind a name, a prefix or a pattern, and its bytes.
+"""Objects in a store with the API of S3: what lies behind a name, a prefix or a pattern, and its bytes.
 
 Credentials are those that every program for S3 takes: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
 `AWS_SESSION_TOKEN`, a profile, or the role of the machine. Each process finds them for itself; none are passed on.
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 SCHEME = "s3://"
-_SCHEMES = re.compile(r"s3[an]?://", re.IGNORECASE)
+# One slash where the name has been taken for that of a file, which has no two beside each other.
+_SCHEMES = re.compile(r"s3[an]?://?(?=[^/]|$)", re.IGNORECASE)
 _MAGIC = re.compile(r"[*?\[]")
 # What one request brings: as much as is decoded at once.
 _READ_BYTES = 8 << 20
@@ -62,23 +63,28 @@ def default_endpoint() -> str | None:
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
+def canonical(name: str) -> str:
+    """The name of an object or prefix with the scheme `s3://` and no slash at its end."""
+    return SCHEME + _SCHEMES.sub("", name).rstrip("/")
+
+
 def find_objects(name: str, *, endpoint: str | None) -> list[FoundObject]:
     """The objects behind a name: that object, all below a prefix, or the matches of a pattern; sorted by name.
 
     In a pattern `*` stays between two `/`, and `**` does not.
     """
     key = _SCHEMES.sub("", name)
-    canonical = SCHEME + key
+    whole = SCHEME + key
     try:
-        with _told(canonical, endpoint):
+        with _told(whole, endpoint):
             _check_bucket(key)
-            store = filesystem(endpoint)
+            store = object_system(endpoint)
             found = _matching(store, key) if _MAGIC.search(key) else _named(store, key)
     except OSError as error:
-        return [FoundObject(canonical, error=f"cannot be read: {error.strerror}")]
+        return [FoundObject(whole, error=f"cannot be read: {error.strerror}")]
     if not found:
         missing = "no object matches this pattern" if _MAGIC.search(key) else "no object has this name or prefix"
-        return [FoundObject(canonical, error=missing)]
+        return [FoundObject(whole, error=missing)]
     return sorted(found, key=lambda each: each.name)
 
 
@@ -87,7 +93,7 @@ def open_object(name: str, *, endpoint: str | None) -> Iterator[BinaryIO]:
     """The bytes of an object as they lie there. Raises `OSError` with a `strerror` that says what to do."""
     with (
         _told(name, endpoint),
-        filesystem(endpoint).open_input_stream(
+        object_system(endpoint).open_input_stream(
             name.removeprefix(SCHEME), compression=None, buffer_size=_READ_BYTES
         ) as stream,
     ):
@@ -99,13 +105,13 @@ def entity_tag(name: str, *, endpoint: str | None) -> str | None:
 
     Raises `OSError`.
     """
-    with _told(name, endpoint), filesystem(endpoint).open_input_file(name.removeprefix(SCHEME)) as stream:
+    with _told(name, endpoint), object_system(endpoint).open_input_file(name.removeprefix(SCHEME)) as stream:
         tag = stream.metadata().get("ETag", b"").decode(errors="replace").strip('"')
         return tag or None
 
 
 @lru_cache(maxsize=8)
-def filesystem(endpoint: str | None) -> fs.S3FileSystem:
+def object_system(endpoint: str | None) -> fs.S3FileSystem:
     """The file system of pyarrow at an endpoint, one for each process."""
     from pyarrow import fs
 
