@@ -146,7 +146,8 @@ def _of_change(database: Database, asked: TailQuestion, changes: list[Change]) -
             answer = _of_slowest_or_all(selection, of_change)
         if answer.verdict in AMBIGUOUS:
             doubtful = doubtful or answer
-        elif answer.verdict not in UNCONFIRMED:
+        # Slower times are searched: that the slowest of them are faster is not what stood out.
+        elif answer.verdict not in (*UNCONFIRMED, "improved"):
             return answer
     return doubtful
 
@@ -167,7 +168,8 @@ def _of_slowest_or_all(selection: Selection, asked: TailQuestion) -> TailAnswer:
     """The answer of the slowest; where it names no stage, that of all, who show a small change better, if it does."""
     answer = _answered(selection, asked)
     is_open = asked.quantile is None and answer.quantile > 0 and answer.comparison == "selection"
-    if not is_open or answer.verdict not in (*UNCONFIRMED, "excess_spread"):
+    is_besides = asked.change is not None and answer.verdict == "improved"
+    if not is_open or not (is_besides or answer.verdict in (*UNCONFIRMED, "excess_spread")):
         return answer
     of_all = _answered(selection, replace(asked, used=0.0))
     names_more = of_all.verdict not in UNCONFIRMED and not (answer.verdict == of_all.verdict == "excess_spread")
