@@ -66,6 +66,7 @@ class World:
     save_ms: float = 300.0
     eval_every: int = 0
     eval_ms: float = 200.0
+    eval_ranks: tuple[int, ...] = ()
     gc_share: float = 0.0
     gc_ms: float = 40.0
     skew_ms: float = 0.0
@@ -219,7 +220,7 @@ def _between(life: _Life, step: int) -> None:
     """What ranks do after a step: evaluation on all, the save on rank 0, collections, and what nobody tells."""
     world = life.world
     if world.eval_every and step % world.eval_every == world.eval_every - 1:
-        for rank in range(world.ranks):
+        for rank in world.eval_ranks or range(world.ranks):
             life.work(rank, "evaluate", "custom", world.eval_ms * np.exp(life.draw.normal(0, 0.01)), None)
     if world.save_every and step % world.save_every == world.save_every - 1:
         life.work(0, "save_checkpoint", "checkpoint_save", _slowed(life, "save", 0, step, world.save_ms), None)

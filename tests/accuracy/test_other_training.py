@@ -61,6 +61,8 @@ CASES = {
         "save", SAVE, World(save_every=10, barrier=True), 0, extra_ms=1500, first=39, last=39
     ),
     "collections after the step": slow("gc", "step.host_bound", World(), 5, extra_ms=60, every=3),
+    "evaluation on one rank": Case(World(eval_every=5, eval_ms=60, eval_ranks=(3,)), {3: "job.custom"}),
+    "evaluation on rank 0": Case(World(eval_every=10, eval_ranks=(0,), save_every=20), {0: "job.custom"}),
     "pauses that nobody tells": slow("pause", "unattributed", World(), 5, extra_ms=60, every=3),
     "short pauses": slow("pause", "unattributed", World(skew_ms=20), 5, extra_ms=25, every=2),
     "two, one for a while": Case(

@@ -132,8 +132,8 @@ CHECKS = {
 `rejected`, `note` and `job` stand for one check a reason.
 """
 
-DOUBTFUL_NOTES = ("attempts_overlap", "several_runs", "world_exceeded")
-"""What was noticed about a job that leaves time out of its ledger, or shares it between jobs: a warning each."""
+DOUBTFUL_NOTES = ("attempts_overlap", "job_id_missing", "several_runs", "world_exceeded")
+"""What was noticed about a job that leaves time out of an answer, or shares it between jobs: a warning each."""
 
 
 def severity(name: str, count: int, total: int) -> Severity:

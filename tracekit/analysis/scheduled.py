@@ -10,6 +10,11 @@ from tracekit.schema import JobStage
 SCHEDULED_STAGES = (JobStage.CHECKPOINT_SAVE, JobStage.CUSTOM)
 """Stages that are planned by nature: saving, and evaluation or checks. A garbage collection is not."""
 
+EVALUATION_SHARE = 0.05
+"""Evaluation of one rank alone that can hold up the others for this share of the job is no schedule that is accepted
+like saving is: the others could share it, or go on.
+"""
+
 _FEW = 0.5
 """Work that fewer than this share of the ranks of a role do in a step has no peers to be compared with in it."""
 
@@ -30,19 +35,22 @@ SCHEDULED_SCHEMA = {
 _CELL = ["job_id", "attempt", "step", "rank", "stage"]
 
 
-def with_usual(own: pl.DataFrame) -> pl.DataFrame:
+def with_usual(own: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """Rows of a rank, step and stage with `usual_ns`: what scheduled work without peers usually takes the rank, else 0.
 
-    own: `job_id`, `attempt`, `step`, `rank`, `role`, `stage`, `own_ns`. Usual is the median of the steps in which the
-    rank did it, the lower of two: a rank that saved once is no measure for itself, and not slow.
+    own: `job_id`, `attempt`, `step`, `rank`, `role`, `stage`, `own_ns`. jobs: `job_id`, `rank_count`, `wall_ns`. Usual
+    is the median of the steps in which the rank did it, the lower of two: a rank that saved once is no measure for
+    itself, and not slow. What one rank alone evaluates at length (`EVALUATION_SHARE`) is usual to nobody.
     """
     role = ["job_id", "attempt", "step", "role"]
     sizes = own.group_by(role).agg(size=pl.col("rank").n_unique())
     doing = (pl.col("own_ns") > 0).sum().over(*role, "stage")
     is_alone = pl.col("stage").is_in(SCHEDULED_STAGES) & (pl.col("own_ns") > 0) & (doing < _FEW * pl.col("size"))
+    is_alone &= ~_is_costly_evaluation()
     whose = ["job_id", "rank", "stage"]
     return (
         own.join(sizes, on=role, maintain_order="left")
+        .join(jobs.select("job_id", "rank_count", "wall_ns"), on="job_id", maintain_order="left")
         .with_columns(is_alone=is_alone)
         .with_columns(
             usual_ns=pl.when("is_alone").then(
@@ -50,8 +58,16 @@ def with_usual(own: pl.DataFrame) -> pl.DataFrame:
             )
         )
         .with_columns(usual_ns=pl.min_horizontal(pl.col("usual_ns").fill_null(0), pl.col("own_ns")))
-        .drop("size", "is_alone")
+        .drop("size", "is_alone", "rank_count", "wall_ns")
     )
+
+
+def _is_costly_evaluation() -> pl.Expr:
+    """Whether one rank of the job alone evaluates, long enough to hold up the others for a part of it."""
+    doing = pl.col("rank").filter(pl.col("own_ns") > 0).n_unique().over("job_id", "stage")
+    could_hold_ns = pl.col("own_ns").sum().over("job_id", "stage") * (pl.col("rank_count").cast(pl.Int64) - 1)
+    is_large = could_hold_ns >= EVALUATION_SHARE * pl.col("wall_ns")
+    return (pl.col("stage") == JobStage.CUSTOM) & (doing == 1) & is_large
 
 
 def scheduled(usual: pl.DataFrame, held: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:

@@ -91,7 +91,7 @@ def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCos
     own = _gaps_apart(database.query("stragglers/own_times", job=job).join(jobs, on="job_id", how="semi"))
     held, ranks = read("held_up", HELD_UP_SCHEMA), read("ranks", RANK_SCHEMA)
     key = [*_RANK, "role", "stage"]
-    usual = with_usual(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()))
+    usual = with_usual(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()), jobs)
     slow = slow_times(usual.select(*key, pl.col("own_ns") - pl.col("usual_ns")))
     cost = charged(slow, ranks, _held_at_work(held))
     named = culprits(cost, jobs)

@@ -65,7 +65,8 @@ A message with a place for `{share}`, `{count}` or `{duration}` is the whole sen
 JOB_NOTES = {
     "attempts_inferred": "attempts are not told and are cut where ranks or steps begin again",
     "job_not_ended": "the end was not seen, so that they count until the last thing seen",
-    "job_id_missing": "processes do not name their job",
+    "job_id_missing": "processes do not name their job; the ledger knows it by their spans, and their "
+    "steps are looked at apart",
     "clocks_apart": "clocks of hosts were moved, because they are apart",
     "release_unseen": "the release was not seen, so that they count until the last thing seen",
     "grants_unseen": "nothing but a gauge tells when attempts were granted their accelerators",

@@ -373,6 +373,21 @@ def test_a_job_id_on_some_spans_only(database: Database) -> None:
     rows = goodput(database).training.jobs
     assert rows.select("job_id", "accelerators").rows() == [("j", 2)]
     assert "job_id_missing" in noted(database)
+    assert quality(database).verdict != "good"
+
+
+def test_a_job_id_that_only_some_spans_of_a_process_have(database: Database) -> None:
+    """No process names its job, every third span does."""
+    job = Job(None)
+    job.steps(0, 8, 0)
+    job.spans = [
+        replace(span, attributes=span.attributes | ({"tracekit.job.id": "j"} if at % 3 == 0 else {}))
+        for at, span in enumerate(job.spans)
+    ]
+    built(database, job)
+    assert goodput(database).training.jobs.select("job_id", "accelerators").rows() == [("j", 2)]
+    assert exact(database)
+    assert "job_id_missing" in noted(database)
 
 
 def test_jobs_rest_while_data_keeps_arriving_and_are_made_at_the_end(

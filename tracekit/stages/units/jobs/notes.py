@@ -55,7 +55,8 @@ def _of_job(records: JobRecords, told: Notes) -> list[Finding]:
         ("several_runs", told.run_count if told.run_count > 1 else 0,
          f"{told.run_count} runs have this name: each is a job of its own, with its number behind the name"),
         ("job_id_missing", adopted,
-         f"{adopted} processes do not name the job: they are its own by their spans or traces"),
+         f"{adopted} processes do not name the job: they are its own by their spans or traces; their steps are looked "
+         "at apart from those of processes that do"),
         ("clocks_apart", moved,
          f"clocks of {moved} hosts are up to {largest / 1e9:,.3g} s off: moved to where all ranks are ready together, "
          f"which leaves them up to {left_ns / 1e9:,.2g} s apart"),
