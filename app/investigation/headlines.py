@@ -170,8 +170,9 @@ def slow_steps(file: StoreFile) -> Finding:
 
 
 def _late_step(file: StoreFile, answer: Any) -> list[Link]:
-    """The way to the step in which the costliest culprit was waited for longest."""
-    for row in answer.culprits.head(1).iter_rows(named=True):
+    """The way to the step in which the costliest culprit, else the slowest link, was waited for longest."""
+    told = answer.links if answer.culprits.is_empty() else answer.culprits
+    for row in told.head(1).iter_rows(named=True):
         pick = late_step(file, row)
         return [Link(TRACE_PAGE, f"Open step {pick.step}", step_address(pick))]
     return []

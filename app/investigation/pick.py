@@ -82,12 +82,13 @@ def step_address(pick: StepPick) -> dict[str, str]:
 
 
 def late_step(file: StoreFile, culprit: Mapping[str, Any]) -> StepPick:
-    """The step in which a row of `StragglersAnswer.culprits` was waited for longest; without waits the middle one."""
+    """The step in which a culprit or link of `StragglersAnswer` was waited for longest; else the middle one."""
     first, last = culprit["first_step"], culprit["last_step"]
-    where = {name: culprit[name] for name in ("job_id", "attempt", "rank")}
+    # A link is told over all attempts.
+    where = {"job_id": culprit["job_id"], "attempt": culprit.get("attempt") or 0, "rank": culprit.get("rank")}
     found = rows(file, "explore/late_steps", **where, first_step=first, last_step=last, limit=1)
     step = (first + last) // 2 if found.is_empty() else found["step"][0]
-    return StepPick(culprit["job_id"], culprit["attempt"], step)
+    return StepPick(where["job_id"], where["attempt"], step)
 
 
 def back_to_the_question() -> None:

@@ -12,8 +12,9 @@ import pytest
 import tracekit as tk
 from tests.conformance.process import ServeProcess
 from tests.e2e.chromium import browser, needs_browser, sync_api
+from tests.e2e.visits import context
 
-__all__ = ["browser"]
+__all__ = ["browser", "context"]
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = "<img src=x onerror=\"document.title='acted'\">"
@@ -68,9 +69,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(browser: sync_api.Browser) -> Iterator[sync_api.Page]:
-    """A page of a laptop."""
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+def page(context: sync_api.BrowserContext) -> Iterator[sync_api.Page]:
+    """A page of a laptop; what one fetched of the app itself, the next has."""
+    page = context.new_page()
+    page.set_viewport_size({"width": 1280, "height": 1000})
     page.set_default_timeout(60_000)
     yield page
     page.close()
@@ -215,6 +217,18 @@ def test_the_chosen_span_is_part_of_the_link(page: sync_api.Page, address: str) 
     page.reload()
     page.get_by_text("status UNSET").wait_for()
     assert page.get_by_text("retrieve", exact=True).is_visible()
+
+
+def test_what_is_seen_and_summed_is_part_of_the_link(page: sync_api.Page, address: str) -> None:
+    """Zoom and range come to the address by themselves, and a link opens with both."""
+    opened(page, address).focus()
+    for key in ("ArrowDown", "ArrowDown", "r", "f"):
+        page.keyboard.press(key)
+    for part in ("range_from=10000000", "range_to=90000000", "&from=5999999", "&to=94000001"):
+        page.wait_for_url(re.compile(part))
+    page.reload()
+    page.get_by_text("Sum: 80 ms").wait_for()
+    assert seen(page) == (5_999_999, 94_000_001)
 
 
 def test_what_is_shown_is_downloaded_for_perfetto(page: sync_api.Page, address: str) -> None:

@@ -16,6 +16,7 @@ from tracekit.output import TABLE_MARK, tables_kept
 
 _TABLE = re.compile(f"{TABLE_MARK}(\\d+){TABLE_MARK}")
 _NUMBER = re.compile(r"\s*[+-]?[\d,.]+( ?(%|ns|µs|ms|s|min|h))?\s*\Z")
+_SECTION = re.compile(r'<section id="([^"]+)">\n<h2>(.*?)</h2>')
 _NEEDS = "the charts of a page are drawn by vega, which vl-convert-python brings: install tracekit-stages[report]"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:"
 
@@ -31,7 +32,18 @@ def section_html(heading: str, lay_out: Callable[[], str], chart: Any = None) ->
     parts += [] if chart is None else [_figure(title, chart)]
     for number, piece in zip(pieces[1::2], pieces[2::2], strict=True):
         parts += [_table(kept[int(number)]), *_paragraphs(piece)]
-    return "<section>\n" + "\n".join(parts) + "\n</section>"
+    return f'<section id="{_anchor(heading)}">\n' + "\n".join(parts) + "\n</section>"
+
+
+def _anchor(heading: str) -> str:
+    """What a link inside the page calls a section."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-") or "section"
+
+
+def _contents(body: str) -> str:
+    """Links to the sections of a page."""
+    links = (f'<li><a href="#{anchor}">{title}</a></li>' for anchor, title in _SECTION.findall(body))
+    return f'<nav aria-label="Contents"><ul>{"".join(links)}</ul></nav>'
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -65,7 +77,12 @@ def _figure(title: str, chart: Any) -> str:
 def page(body: str, *, title: str) -> str:
     """The whole file around the sections of a report. Raises `UsageError` where what draws the charts is missing."""
     return _PAGE.format(
-        policy=_POLICY, title=html.escape(plain(title)), style=_STYLE, body=body, vega=_vega_script(), draw=_DRAW
+        policy=_POLICY,
+        title=html.escape(plain(title)),
+        style=_STYLE,
+        body=_contents(body) + body,
+        vega=_vega_script(),
+        draw=_DRAW,
     )
 
 
@@ -111,14 +128,19 @@ _PAGE = """<!DOCTYPE html>
 """
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #0b1017; --soft: #55606e; --line: #dfe4ea; --ground: #fff; --head: #f4f6f9; }
+:root { color-scheme: light dark; --ink: #0b1017; --soft: #55606e; --line: #dfe4ea; --ground: #fff; --head: #f4f6f9;
+  --link: #2f62b5; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #dfe5ee; --soft: #a3adba; --line: #323b48; --ground: #14181f; --head: #1d232d; }
+  :root { --ink: #dfe5ee; --soft: #a3adba; --line: #323b48; --ground: #14181f; --head: #1d232d;
+    --link: #8fb4f5; }
 }
 body { font: 15px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--ground); margin: 0; }
 main { max-width: 72rem; margin: 0 auto; padding: 1.5rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; }
 p { max-width: 62rem; overflow-wrap: anywhere; }
+nav ul { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; padding: .6rem 0; margin: 0;
+  border-block: 1px solid var(--line); font-size: .88rem; }
+nav a { color: var(--link); }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; margin: .6rem 0; }
 th, td { border-bottom: 1px solid var(--line); padding: .28rem .7rem; text-align: left; vertical-align: top; }
