@@ -83,3 +83,18 @@ import pandas as pd
 assert pa.array(pd.Series([1.5, None])).null_count == 1
 """
     assert "pandas.core" in modules_after(statement)
+
+
+def test_pages_that_a_server_shows_convert_frames_of_pandas() -> None:
+    """The command `serve` spares itself pandas, too, until the first page is drawn."""
+    statement = f"""
+from tracekit.cli.starting import prepare
+prepare()
+assert "pandas.core" not in sys.modules
+sys.path.insert(0, {str(Path(tracekit.__file__).parents[1] / "app")!r})
+import investigation
+import pandas as pd, pyarrow as pa
+assert pa.Table.from_pandas(pd.DataFrame({{"a": [1.5, None]}}))["a"].null_count == 1
+assert pa.array(pd.Series([1.5, None])).null_count == 1
+"""
+    assert "investigation" in modules_after(statement)

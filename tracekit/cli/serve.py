@@ -13,6 +13,7 @@ import polars as pl
 from tracekit import output
 from tracekit.cli.limits import limit_options, parsed_bytes, parsed_seconds
 from tracekit.cli.options import database_option, output_options
+from tracekit.cli.starting import prepare
 from tracekit.errors import UsageError
 from tracekit.stopping import exit_now, stopping_by_signals
 from tracekit.store import Database, rewrite, stored_bytes
@@ -62,6 +63,7 @@ def serve(
       OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python my_program.py
       tracekit serve --host 0.0.0.0 --token "$TOKEN" --db /data/prod.duckdb --max-age 30d
     """
+    prepare()
     # They take most of a second to import, and only this command needs them.
     from tracekit import serving
     from tracekit.receiver import Certificate, ReceiverSettings

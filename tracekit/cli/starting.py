@@ -13,7 +13,10 @@ _NOTICE = "Compiling what reads and splits traces for this processor, once after
 
 
 def prepare() -> None:
-    """Prepare the process of a command for its work; not for programs of others, nor for the app."""
+    """Prepare the process of a command for its work; not for programs of others.
+
+    The app's pages, which a server shows in its own process, want pandas: `app/investigation` asks for it.
+    """
     tell_of_compiling(lambda: click.echo(_NOTICE, err=True))
     _spare_pandas()
 
