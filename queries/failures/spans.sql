@@ -1,6 +1,6 @@
 -- All spans of the requests that were not served, with what each tells about how it ended.
 --
--- Reads request_endings, made by `goodput/said_endings.sql`.
+-- Reads request_endings, made by `goodput/said_endings.sql`, and ended_spans, made by `ended_spans.sql`.
 -- Columns:
 --   unit_id: the request.
 --   trace_id, span_id, parent_span_id, name, kind, start_ns, end_ns, resource_id: of the span.
@@ -58,7 +58,7 @@ own AS MATERIALIZED (
         spans.status_code,
         spans.status_message,
         spans.attributes
-    FROM base.spans AS spans
+    FROM ended_spans AS spans
     INNER JOIN request_traces USING (trace_id)
     LEFT JOIN base.joined_spans
         ON joined_spans.trace_id = spans.trace_id AND joined_spans.span_id = spans.span_id

@@ -27,7 +27,8 @@ intrinsic AS (
     WHERE late_terms.is_charged
 ),
 lost AS (
-    SELECT stage, 'late_' || term AS bucket, sum(share) AS share_sum
+    -- As decimal numbers, whose sum does not depend on the order in which threads add them.
+    SELECT stage, 'late_' || term AS bucket, sum(share::DECIMAL(38, 18))::DOUBLE AS share_sum
     FROM (FROM shared UNION ALL BY NAME FROM intrinsic)
     GROUP BY ALL
 ),

@@ -4,7 +4,7 @@
 -- 429 and quotas are the caller's limit (rejected), 503 and overload are the service's (shed). A time-out is what
 -- HTTP (408, 504, 598, 524 of a proxy), gRPC (4) or the type of the error calls one.
 --
--- Reads request_selection.
+-- Reads request_selection and ended_spans: spans, of which those of these requests are looked at.
 -- Columns:
 --   unit_id: the request; those with outcome ok or unknown have no row.
 --   ending: rejected, shed, invalid, failed, timed_out, aborted_before or aborted_after (the first token).
@@ -75,7 +75,7 @@ own AS MATERIALIZED (
         spans.status_code,
         spans.status_message,
         spans.attributes
-    FROM base.spans AS spans
+    FROM ended_spans AS spans
     INNER JOIN unsure USING (trace_id)
 ),
 said AS MATERIALIZED (

@@ -26,19 +26,20 @@
 --   step_count: training steps that the units are parts of, as far as the size of their world is known.
 --   missing_rank_count: those of them that lack ranks of their world.
 WITH
+chosen AS MATERIALIZED (
+    SELECT unit_id
+    FROM tail_units
+    WHERE left_out IS NULL OR left_out = 'first step of an attempt'
+),
 entering AS (
     SELECT units.*
     FROM base.units
-    SEMI JOIN (
-        SELECT unit_id
-        FROM tail_units
-        WHERE left_out IS NULL OR left_out = 'first step of an attempt'
-    ) AS chosen USING (unit_id)
+    SEMI JOIN chosen USING (unit_id)
 ),
 unexplained AS (
     SELECT coalesce(sum(self_ns), 0)::BIGINT AS unattributed_ns
     FROM base.unit_stages
-    SEMI JOIN entering USING (unit_id)
+    SEMI JOIN chosen USING (unit_id)
     WHERE stage = 'unattributed'
 ),
 entering_steps AS (
@@ -47,7 +48,7 @@ entering_steps AS (
         training_steps.attempt,
         training_steps.step
     FROM training_steps
-    SEMI JOIN entering USING (unit_id)
+    SEMI JOIN chosen USING (unit_id)
 ),
 steps AS (
     SELECT

@@ -20,47 +20,70 @@
 --   first_missing_ns, last_missing_ns: start of the first and the last one that has none, nanoseconds since the epoch.
 --   between_count: calls from the first to the last of these that have one; 0 where nothing arrived all that time.
 WITH
+-- Services by number, in the order of their names and those without one last: numbers are compared and counted fast.
+senders AS MATERIALIZED (
+    SELECT
+        resource_id,
+        service_name,
+        dense_rank() OVER (ORDER BY service_name NULLS LAST)::INTEGER AS service_no
+    FROM base.resources
+),
 calls AS MATERIALIZED (
-    SELECT trace_id, span_id, name, kind, start_ns, resource_id, spans.rowid AS span_row
+    SELECT trace_id, span_id, name, kind, start_ns, resource_id, senders.service_no, spans.rowid AS span_row
     FROM base.spans AS spans
+    LEFT JOIN senders USING (resource_id)
     WHERE kind IN (3, 4) AND hash(trace_id) % $every::UBIGINT = 0
 ),
-answers AS (
-    SELECT calls.span_row, child.resource_id
+children AS (
+    SELECT
+        calls.span_row,
+        calls.kind,
+        calls.resource_id,
+        calls.service_no,
+        child.kind AS child_kind,
+        child.resource_id AS child_resource_id,
+        senders.service_no AS child_service_no
     FROM calls
     INNER JOIN base.spans AS child ON child.trace_id = calls.trace_id AND child.parent_span_id = calls.span_id
-    INNER JOIN base.resources AS sender ON sender.resource_id = child.resource_id
-    INNER JOIN base.resources AS caller ON caller.resource_id = calls.resource_id
-    WHERE (calls.kind = 4 AND child.kind = 5)
-        OR (
-            child.resource_id != calls.resource_id
-            AND (child.kind IN (2, 5) OR sender.service_name IS DISTINCT FROM caller.service_name)
-        )
+    LEFT JOIN senders ON senders.resource_id = child.resource_id
+),
+answers AS (
+    SELECT span_row, child_service_no AS service_no
+    FROM children
+    WHERE service_no IS NOT NULL AND (
+        (kind = 4 AND child_kind = 5)
+        OR (child_resource_id != resource_id AND (child_kind IN (2, 5) OR child_service_no != service_no))
+    )
     UNION ALL
-    SELECT calls.span_row, child.resource_id
+    SELECT calls.span_row, senders.service_no
     FROM calls
     INNER JOIN base.spans AS child ON child.trace_id = calls.trace_id AND child.span_id = calls.span_id
+    LEFT JOIN senders ON senders.resource_id = child.resource_id
     WHERE child.kind IN (2, 5)
     UNION ALL
-    SELECT calls.span_row, child.resource_id
+    SELECT calls.span_row, senders.service_no
     FROM calls
     INNER JOIN base.joined_spans ON joined_spans.parent_span_id = calls.span_id
     INNER JOIN base.spans AS child
         ON child.trace_id = joined_spans.trace_id AND child.span_id = joined_spans.span_id
+    LEFT JOIN senders ON senders.resource_id = child.resource_id
     UNION ALL
-    SELECT calls.span_row, child.resource_id
+    SELECT calls.span_row, senders.service_no
     FROM calls
     INNER JOIN base.span_links
         ON span_links.linked_trace_id = calls.trace_id AND span_links.linked_span_id = calls.span_id
     INNER JOIN base.spans AS child
         ON child.trace_id = span_links.trace_id AND child.span_id = span_links.span_id
+    LEFT JOIN senders ON senders.resource_id = child.resource_id
     WHERE child.kind = 5
 ),
 answered AS (
-    SELECT answers.span_row, min(resources.service_name) AS callee
+    SELECT span_row, min(service_no) AS callee_no
     FROM answers
-    LEFT JOIN base.resources USING (resource_id)
-    GROUP BY answers.span_row
+    GROUP BY span_row
+),
+service_names AS (
+    SELECT DISTINCT service_no, service_name FROM senders
 ),
 known AS MATERIALIZED (
     SELECT
@@ -68,10 +91,11 @@ known AS MATERIALIZED (
         coalesce(resources.service_name, 'unknown') AS caller,
         coalesce(resources.host_name, resources.service_instance_id) AS caller_host,
         answered.span_row IS NOT NULL AS is_answered,
-        coalesce(answered.callee, 'unknown') AS callee
+        coalesce(service_names.service_name, 'unknown') AS callee
     FROM calls
     LEFT JOIN base.resources AS resources USING (resource_id)
     LEFT JOIN answered USING (span_row)
+    LEFT JOIN service_names ON service_names.service_no = answered.callee_no
 ),
 -- Only the calls of names that sometimes have a callee need be looked at closely.
 doubtful AS (

@@ -7,6 +7,7 @@
 --
 -- Parameters:
 --   $jobs: list of jobs, NULL for all.
+--   $has_hosts: whether the host of any rank is known; where none is, the spans are not looked through.
 --   $minimum_count: collectives that a host must have been seen in.
 --   $spread_share: largest deviation of an offset that is constant.
 -- Columns:
@@ -55,7 +56,8 @@ parts AS (
         AND corrected.attempt = ranks.attempt
         AND corrected.rank = ranks.rank
         AND corrected.step = TRY_CAST(spans.attributes['tracekit.step'] AS BIGINT)
-    WHERE spans.attributes['tracekit.collective.seq'] IS NOT NULL
+    -- Looking for an attribute that no span has takes long.
+    WHERE $has_hosts AND spans.attributes['tracekit.collective.seq'] IS NOT NULL
 ),
 host_ends AS (
     SELECT

@@ -4,41 +4,26 @@
 --
 -- Parameters:
 --   $windows: windows that the metric covers, as a list; NULL for the whole units.
---   $rare_share: largest number of rows of a stage (operations and windows), as a share of the units.
+--   $stages: the stages, as a list.
 -- Columns:
 --   stage: the stage.
 --   bin: number of the slice of time.
 --   unit_count: units that have it.
 --   log_sum: sum over them of a million times ln(1 us + time per call).
 WITH
-stage_rows AS (
+called AS (
     SELECT
         tail_course.bin,
         unit_stages.unit_id,
         unit_stages.stage,
-        unit_stages.self_ns,
-        unit_stages.operation_count
+        ln(1e3 + sum(unit_stages.self_ns) / sum(unit_stages.operation_count)) AS log_call
     FROM base.unit_stages
     INNER JOIN tail_course USING (unit_id)
     WHERE
         unit_stages.operation_count > 0
+        AND list_contains($stages::VARCHAR[], unit_stages.stage)
         AND ($windows IS NULL OR list_contains($windows::VARCHAR[], unit_stages."window"))
-),
-rare AS (
-    SELECT stage
-    FROM stage_rows
-    GROUP BY stage
-    HAVING count(*) <= $rare_share * (SELECT count(*) FROM tail_course)
-),
-called AS (
-    SELECT
-        bin,
-        unit_id,
-        stage,
-        ln(1e3 + sum(self_ns) / sum(operation_count)) AS log_call
-    FROM stage_rows
-    SEMI JOIN rare USING (stage)
-    GROUP BY bin, unit_id, stage
+    GROUP BY tail_course.bin, unit_stages.unit_id, unit_stages.stage
 )
 SELECT
     stage,

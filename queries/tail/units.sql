@@ -46,6 +46,11 @@ warm_up AS (
         AND first_steps.first_step = units.step
     WHERE units.kind = 'step'
 ),
+sides_with_others AS (
+    SELECT DISTINCT side
+    FROM tail_selection
+    WHERE kind = 'step' AND $unit_kind = 'step' AND unit_id NOT IN (FROM warm_up)
+),
 measured AS (
     SELECT
         tail_selection.* REPLACE (
@@ -54,9 +59,10 @@ measured AS (
             coalesce(tail_selection.output_tokens, tail_described.output_tokens) AS output_tokens
         ),
         unit_id IN (FROM warm_up) AS warms_up,
-        bool_or(unit_id NOT IN (FROM warm_up)) OVER (PARTITION BY side) AS has_other_steps
+        sides_with_others.side IS NOT NULL AS has_other_steps
     FROM tail_selection
     LEFT JOIN tail_described USING (unit_id)
+    LEFT JOIN sides_with_others ON sides_with_others.side = tail_selection.side
     WHERE kind = $unit_kind
 )
 SELECT

@@ -19,6 +19,7 @@ SIZES = {
     "units --mix genai": ("--traces", 100_000),
     "units --mix generic": ("--traces", 100_000),
     "tail": ("--requests", 1_000_000),
+    "outcomes": ("--requests", 1_000_000),
 }
 
 

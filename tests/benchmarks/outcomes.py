@@ -1,4 +1,4 @@
-"""How long questions about outcomes take over many requests: goodput, failures, compare.
+"""How long questions about outcomes take over many requests and their spans: goodput, failures, compare, quality.
 
     python -m tests.benchmarks.outcomes [--requests N]
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.benchmarks.tail import filled
-from tracekit.analysis import compare, request_failures, request_goodput
+from tracekit.analysis import compare, quality, request_failures, request_goodput
 from tracekit.store import Database
 
 _RESOURCES = """
@@ -68,6 +68,7 @@ def main() -> None:
         timed("goodput", lambda: request_goodput(database, "ttft=200ms,tpot=13ms,e2e=5s"))
         timed("failures", lambda: request_failures(database))
         timed("compare", lambda: compare(database, f"start_ns < {half}", f"start_ns >= {half}"))
+        timed("quality", lambda: quality(database))
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 

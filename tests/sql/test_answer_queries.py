@@ -22,7 +22,7 @@ VALUES: dict[str, object] = {
     "class_limit": 2, "rare_share": 0.5, "stages": ["eng.queue"], "limit": 1,
     "attribute": "tenant", "rest_band": 1, "block_count": 8, "job": None, "spreads": 6.0, "step_share": 0.1,
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
-    "jobs": ["job"], "minimum_count": 8, "spread_share": 0.1,
+    "jobs": ["job"], "has_hosts": True, "minimum_count": 8, "spread_share": 0.1,
     "is_per_token": False, "unit_limit": 5, "oldest_ns": 1, "prefix": "seen from ", "every": 1, "threshold_ns": 1,
     "fewest_blocks": 2, "most_blocks": 4,
 }  # fmt: skip

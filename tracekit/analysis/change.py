@@ -256,9 +256,9 @@ def _stage_series(
     metric = selection.metric
     course = pl.DataFrame({"unit_id": units.unit_id, "bin": slices, "class_id": units.class_id})
     selection.register("tail_course", course)
-    rows = selection.rows("tail/stage_course", windows=None if metric.covers_unit else list(metric.windows))
     windows = None if metric.covers_unit else list(metric.windows)
-    calls = selection.rows("tail/rare_course", windows=windows, rare_share=_RARE_SHARE)
+    rows = selection.rows("tail/stage_course", windows=windows)
+    calls = selection.rows("tail/rare_course", windows=windows, stages=_rare_stages(rows, units.count))
     selection.unregister("tail_course")
     held = course.group_by("bin", "class_id").len("units")
     usual = held.group_by("class_id").agg(pl.col("units").sum())
@@ -274,6 +274,12 @@ def _stage_series(
         if part["unit_count"].sum() >= _FEWEST_CALLS and stage in large
     }
     return large, rare
+
+
+def _rare_stages(rows: pl.DataFrame, unit_count: int) -> list[str]:
+    """Stages that few units have, by their rows: a stage with several operations in a unit counts for each."""
+    counted = rows.group_by("stage", maintain_order=True).agg(pl.col("call_rows").sum())
+    return counted.filter(pl.col("call_rows").is_between(1, _RARE_SHARE * unit_count))["stage"].to_list()
 
 
 def _longer_calls(part: pl.DataFrame, count: int) -> np.ndarray:

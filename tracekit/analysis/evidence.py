@@ -71,7 +71,7 @@ def evidence(selection: Selection) -> Evidence:
     counts["unknown_outcome_count"] += unknown
     shared = [selection.rows("quality/arrival_checks", signal="traces")]
     if jobs := selection.rows("quality/answer_jobs")["job_id"].to_list():
-        shared.append(selection.rows("quality/host_clocks", jobs=jobs, **CLOCK_LIMITS))
+        shared.append(selection.rows("quality/host_clocks", jobs=jobs, has_hosts=True, **CLOCK_LIMITS))
     implausible = pl.col("reason") == IMPLAUSIBLE
     counts["implausible_count"] = int(left_out.filter(implausible)["unit_count"].sum())
     # Another outcome or layer, a first step, or no call of a model was not asked for; all else should have been there.

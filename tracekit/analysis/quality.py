@@ -95,7 +95,7 @@ def quality(database: Database) -> QualityAnswer:
             database.query("quality/arrival_checks", signal=None),
             database.query("quality/signal_checks"),
             database.query("quality/job_checks"),
-            database.query("quality/host_clocks", jobs=None, **CLOCK_LIMITS),
+            database.query("quality/host_clocks", jobs=None, has_hosts=_has_rank_hosts(database), **CLOCK_LIMITS),
         ]
     )
     findings = pl.DataFrame([_row(*row) for row in counted.iter_rows()], schema=_FINDING_SCHEMA)
@@ -106,6 +106,11 @@ def quality(database: Database) -> QualityAnswer:
         descending=[False, True, False],
     )
     return QualityAnswer(ranked, _verdict(ranked["severity"].to_list()), coverage)
+
+
+def _has_rank_hosts(database: Database) -> bool:
+    known = "SELECT 1 FROM base.resources WHERE job_id IS NOT NULL AND host_name IS NOT NULL LIMIT 1"
+    return not database.sql(known).is_empty()
 
 
 def _other_layers(database: Database) -> pl.DataFrame:

@@ -39,8 +39,10 @@ def request_failures(database: Database, *, where: str | None = None) -> Request
     """
     with closing(database.cursor()) as cursor:
         selected = select_requests(cursor, where=where)
+        create_table(cursor, "ended_spans", "failures/ended_spans", {})
         create_table(cursor, "request_endings", "goodput/said_endings", {})
         create_table(cursor, "failure_spans", "failures/spans", {})
+        cursor.execute("DROP TABLE ended_spans")
         create_table(cursor, "failure_reached", "failures/reached", {})
         create_table(cursor, "failure_origins", "failures/origins", {})
         create_table(cursor, "failure_causes", "failures/first_causes", {"slack_ns": SLACK_NS})

@@ -86,6 +86,7 @@ def judge_requests(
     """
     selected = select_requests(cursor, where=where, classes=goal.classes, seen_from=seen_from)
     cursor.register("slo_limits", _limits(goal))
+    cursor.execute("CREATE OR REPLACE TEMP VIEW ended_spans AS FROM base.spans")
     create_table(cursor, "request_endings", "goodput/said_endings", {})
     options = {"is_e2e_to_last_token": mode != "tracekit", "needs_two_tokens": mode == "aiperf"}
     create_table(cursor, "judged_requests", "goodput/judged", options)
