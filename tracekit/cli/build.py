@@ -50,7 +50,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
     "--partitions",
     "part_count",
     type=click.IntRange(min=1),
-    help="Parts that new records are dealt to; by default one for 250,000 of them. A worker holds one in memory.",
+    help="Parts that new records are dealt to; by default one for 200,000 of them. A worker holds one in memory.",
 )
 @output_options
 def build(

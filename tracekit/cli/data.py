@@ -24,9 +24,9 @@ def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_pa
 
     PATH is a file, a directory, a glob pattern, or - for standard input. Formats are recognised from content:
     OTLP/JSON lines, documents and arrays, OTLP protobuf, the Collector's file exporter in all its framings, answers
-    of Jaeger and Tempo, JSON of Jaeger and Zipkin (v2), what console exporters print, PyTorch Flight Recorder dumps
-    and tables of operations; each but the last two also compressed with gzip or zstd. What cannot be stored is
-    counted by reason; then the exit code is 1.
+    of Jaeger and Tempo, JSON of Jaeger and Zipkin (v2), rows of ClickHouse's otel_traces (FORMAT JSONEachRow), what
+    console exporters print, PyTorch Flight Recorder dumps and tables of operations; each but the last two also
+    compressed with gzip or zstd. What cannot be stored is counted by reason; then the exit code is 1.
 
     \b
     Examples:

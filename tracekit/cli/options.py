@@ -22,7 +22,7 @@ def database_option(command: Command) -> Command:
         default="tracekit.duckdb",
         show_default=True,
         type=click.Path(path_type=Path),
-        help="The trace store (a DuckDB file), or the folder of a warehouse.",
+        help="The trace store (a DuckDB file), or a warehouse: its folder, or s3://BUCKET/PREFIX.",
     )(command)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tracekit import otlp
-from tracekit.importers import console, jaeger, wrapped_otlp, zipkin
+from tracekit.importers import clickhouse, console, jaeger, wrapped_otlp, zipkin
 from tracekit.otlp import Document, Fault
 from tracekit.records import ADVICE, REJECTS, Input, Piece, Reason
 
@@ -35,21 +35,22 @@ Conversion = Callable[[dict[str, Any]], Iterator[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One tool's JSON; `fields` says for a key that its documents have what becomes of them, `within` what else."""
+    """One tool's JSON; `fields` says for a key that its documents have what becomes of them, `note` what the format
+    lost."""
 
     name: str
     conversions: Mapping[str, tuple[str, Conversion]]
-    is_in_microseconds: bool = False
+    note: str | None = None
     inside: re.Pattern[bytes] | None = None
 
 
 _JAEGER = _Kind(
     "Jaeger JSON",
     dict.fromkeys(("spans", "spanID"), ("resourceSpans", jaeger.resource_spans)),
-    is_in_microseconds=True,
+    note=_MICROSECONDS_NOTE,
     inside=_JAEGER_DATA,
 )
-_ZIPKIN = _Kind("Zipkin JSON v2", {"id": ("resourceSpans", zipkin.resource_spans)}, is_in_microseconds=True)
+_ZIPKIN = _Kind("Zipkin JSON v2", {"id": ("resourceSpans", zipkin.resource_spans)}, note=_MICROSECONDS_NOTE)
 _API_V3 = _Kind("OTLP/JSON in an answer of Jaeger", {"result": ("resourceSpans", wrapped_otlp.resource_spans)})
 _TEMPO = _Kind(
     "OTLP/JSON in an answer of Tempo",
@@ -62,7 +63,12 @@ _PYTHON = _Kind(
         "context": ("resourceSpans", console.python_span),
         "severity_number": ("resourceLogs", console.python_log),
     },
-    is_in_microseconds=True,
+    note=_MICROSECONDS_NOTE,
+)
+_CLICKHOUSE = _Kind(
+    "rows of ClickHouse's otel_traces",
+    {"SpanId": ("resourceSpans", clickhouse.resource_spans)},
+    note=clickhouse.TEXT_NOTE,
 )
 _GO = _Kind("output of Go's console exporter", {"SpanContext": ("resourceSpans", console.go_span)})
 
@@ -83,6 +89,8 @@ def _kind_of(keys: set[str], text: bytes) -> _Kind | None:
         return _PYTHON
     if "resource_metrics" in keys and _CONSOLE_POINTS.search(text):
         return _PYTHON
+    if keys >= {"Timestamp", "TraceId", "SpanId", "SpanName", "Duration"}:
+        return _CLICKHOUSE
     return _GO if keys >= {"SpanContext", "StartTime"} else None
 
 
@@ -98,7 +106,7 @@ class JsonExport:
     """JSON of tracing tools that is not plain OTLP/JSON; `tracekit.importers.json_exports` names the kinds."""
 
     name = "JSON of another tool"
-    expects = "traces as JSON of Jaeger, Tempo, Zipkin (v2) or of a console exporter"
+    expects = "traces as JSON of Jaeger, Tempo, Zipkin (v2), ClickHouse (otel_traces) or of a console exporter"
 
     def recognise(self, source: Input) -> bool:
         """Whether the first object has the keys of one of the kinds."""
@@ -127,8 +135,8 @@ class _Gathered:
         self.faults: list[dict[str, Any]] = []
         self.size_bytes = 0
         self._kind = kind
-        if is_first and kind.is_in_microseconds:
-            self._fault("note", Reason.ASSUMED, 0, _MICROSECONDS_NOTE)
+        if is_first and kind.note is not None:
+            self._fault("note", Reason.ASSUMED, 0, kind.note)
 
     def add(self, found: Document | Fault) -> None:
         """Takes a document, said in OTLP/JSON, or what is none."""

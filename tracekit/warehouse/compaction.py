@@ -15,8 +15,8 @@ from tracekit.store import Database
 from tracekit.warehouse.files import put_together
 from tracekit.warehouse.manifest import Part
 
-RECORDS_OF_A_PART = 250_000
-"""Records that a part gets where nobody says how many parts there shall be: a worker takes about 1.5 GiB for them."""
+RECORDS_OF_A_PART = 200_000
+"""Records that a part gets where nobody says how many parts there shall be: a worker takes about 1.4 GiB for them."""
 MOST_SMALL_PARTS = 16
 """Parts of less than half as many that a build leaves as they are; when there are more, it puts them together."""
 
