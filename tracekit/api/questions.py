@@ -158,7 +158,7 @@ class Questions(ABC):
         `other` is the store that holds `before`, where it is not this one; then no server may hold either.
 
         >>> store.compare("attributes['scenario'] = 'steady'", "attributes['scenario'] = 'overload'").verdict
-        'too_few_blocks'
+        'load_or_slowness'
         """
         goal = slo if slo is None or isinstance(slo, str) else slo.as_dict()
         options: dict[str, Any] = {"slo": goal, "where": where}
