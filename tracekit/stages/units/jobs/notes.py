@@ -40,7 +40,8 @@ Finding = tuple[str, int, str]
 
 
 def _of_job(records: JobRecords, told: Notes) -> list[Finding]:
-    adopted = int(records.processes["is_adopted"].sum())
+    # Processes of the job without name have none to be missing.
+    adopted = int(records.processes["is_adopted"].sum()) if records.job else 0
     moved = told.shifts.height
     largest = most(told.shifts["shift_ns"].abs()) or 0
     left_ns = most(told.shifts["residual_ns"]) or 0
