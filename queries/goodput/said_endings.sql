@@ -42,7 +42,7 @@ coded AS MATERIALIZED (
         CASE
             WHEN http_status IN (408, 504, 524, 598) OR grpc_status = 4 THEN 'timed_out'
             WHEN http_status = 429 OR grpc_status = 8 THEN 'rejected'
-            WHEN http_status = 503 OR grpc_status = 14 THEN 'shed'
+            WHEN outcome != 'failed' AND (http_status = 503 OR grpc_status = 14) THEN 'shed'
             WHEN http_status >= 400 OR grpc_status > 0 THEN 'failed'
         END AS kind
     FROM ended

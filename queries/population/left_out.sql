@@ -1,12 +1,13 @@
 -- Which units of a selection no answer counts together with the others, and why: the one rule of all questions.
 --
 -- Units whose times cannot be are in no answer. Where any other request calls a model, those that call none (health
--- checks, background work) are left out. Requests that are seen from different layers (the client's own spans, a
+-- checks, background work) are left out; not so where one ended badly and others of its service and operation do call
+-- one: it failed on the way there. Requests that are seen from different layers (the client's own spans, a
 -- gateway's, an engine's) may be the same ones twice, and start at other times: the layer that has most measured
 -- requests answers, of equal ones the outermost.
 --
--- Reads population_candidates (`side`: 0 the selection, 1 the baseline selection; `unit_id`, `kind`, `flags`,
--- `seen_from`, `is_measured`: whether the unit has what is asked about).
+-- Reads population_candidates (`side`: 0 the selection, 1 the baseline selection; `unit_id`, `kind`, `service_name`,
+-- `name`, `outcome`, `flags`, `seen_from`, `is_measured`: whether the unit has what is asked about).
 -- Parameters:
 --   $seen_from: the layer that answers, NULL for the one of the rule.
 -- Columns:
@@ -18,6 +19,9 @@ judged AS (
     SELECT
         side,
         unit_id,
+        service_name,
+        name,
+        outcome,
         seen_from,
         is_measured,
         kind = 'request' AS is_request,
@@ -29,6 +33,12 @@ calling AS (
     FROM judged
     WHERE is_request AND NOT is_implausible
     GROUP BY side
+),
+-- What a call of a model begins with.
+asking AS (
+    SELECT DISTINCT service_name, name, TRUE AS asks_model
+    FROM judged
+    WHERE is_request AND NOT is_implausible AND seen_from != 'service'
 ),
 layers AS (
     SELECT
@@ -62,12 +72,16 @@ reasons AS (
         CASE
             WHEN judged.is_implausible THEN 'implausible times'
             WHEN NOT judged.is_request OR NOT calling.models_are_called THEN NULL
+            WHEN judged.seen_from = 'service' AND asking.asks_model AND judged.outcome NOT IN ('ok', 'unknown')
+                THEN NULL
             WHEN judged.seen_from = 'service' THEN 'without a call of a model'
             WHEN judged.seen_from != answering.seen_from THEN 'seen from ' || judged.seen_from
         END AS reason
     FROM judged
     CROSS JOIN answering
     LEFT JOIN calling USING (side)
+    LEFT JOIN asking
+        ON asking.service_name IS NOT DISTINCT FROM judged.service_name AND asking.name = judged.name
 )
 SELECT side, unit_id, reason
 FROM reasons

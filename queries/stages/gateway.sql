@@ -5,7 +5,8 @@
 -- A trace calls a language model where a span is an engine's request, carries GenAI or
 -- OpenInference attributes, or serves a path of the OpenAI-like interfaces. All other traces are
 -- left to other mappings, and so are HTTP server spans that serve no such path: an application that
--- calls a model is no gateway.
+-- calls a model is no gateway. An HTTP client span whose address has such a path is a call too, where nothing else in
+-- its process tells of one in the trace; how the request ended is told by those who answer it then.
 --
 -- A server of such a path that somebody calls and that shows no step, call or engine is the model's
 -- server: its own time is a stage of its own, `service:name`, as for any service.
@@ -72,6 +73,14 @@ flagged AS (
             attributes['http.response.status_code'],
             attributes['http.status_code']
         ) IS NOT NULL AS is_http_server,
+        kind = 3 AND coalesce(
+            regexp_matches(
+                coalesce(attributes['url.full']::VARCHAR, attributes['http.url']::VARCHAR),
+                '/v[0-9][^/]*/(chat/completions|completions|responses|messages|embeddings)([?]|$)'
+                '|/models/[^/]+(?:/versions/[^/]+)?[:/](predict|infer|generate|generate_stream|generateContent|streamGenerateContent)([?]|$)'
+            ),
+            FALSE
+        ) AS asks_model,
         CASE
             WHEN is_http_server THEN coalesce(
                 regexp_matches(
@@ -84,6 +93,7 @@ flagged AS (
                         name
                     ),
                     '/(chat/completions|completions|responses|messages|embeddings|generate)([?]|$)'
+                    '|/models/[^/]+(?:/versions/[^/]+)?[:/](predict|infer|generate_stream)([?]|$)'
                 ),
                 FALSE
             )
@@ -101,9 +111,17 @@ flagged AS (
         END AS step_stage
     FROM batch_spans
 ),
-marked AS MATERIALIZED (
-    SELECT *
+said AS (
+    SELECT DISTINCT trace_no, resource_id, TRUE AS tells_calls
     FROM flagged
+    WHERE is_call
+),
+marked AS MATERIALIZED (
+    SELECT
+        flagged.* REPLACE (is_call OR asks_model AND said.tells_calls IS NULL AS is_call),
+        flagged.is_call AS tells_outcome
+    FROM flagged
+    LEFT JOIN said USING (trace_no, resource_id)
     WHERE kind = 3 OR is_call OR serves_model OR step_stage IS NOT NULL
         OR name IN ('llm_request', 'Received Proxy Server Request')
 ),
@@ -205,9 +223,9 @@ serving AS (
     WHERE in_model_traces.is_call
 ),
 facing AS (
-    SELECT span_row, is_call FROM in_model_traces WHERE is_call
+    SELECT span_row, is_call, tells_outcome FROM in_model_traces WHERE is_call
     UNION ALL
-    SELECT span_row, is_call FROM servers
+    SELECT span_row, is_call, tells_outcome FROM servers
 ),
 told AS (
     SELECT
@@ -256,7 +274,7 @@ told AS (
             batch_spans.attributes['gen_ai.response.finish_reasons']::VARCHAR,
             batch_spans.attributes['llm.finish_reason']::VARCHAR
         ) AS finish_reasons,
-        CASE WHEN facing.is_call THEN batch_outcomes.outcome END AS said_outcome
+        CASE WHEN facing.tells_outcome THEN batch_outcomes.outcome END AS said_outcome
     FROM facing
     INNER JOIN batch_spans USING (span_row)
     LEFT JOIN batch_outcomes USING (span_row)

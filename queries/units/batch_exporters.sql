@@ -46,6 +46,8 @@ SELECT
     OR coalesce(bool_or(name = 'InferRequest'), FALSE) AS triton,
     coalesce(bool_or(name = 'Received Proxy Server Request'), FALSE) AS litellm,
     list_contains($keys, 'inference_time') AS tgi,
+    list_contains($keys, 'response_flags') AS envoy,
+    coalesce(bool_or(name = 'disaggregated_request'), FALSE) AS tensorrt_llm,
     list_contains($keys, 'llm_d.pd_proxy.connector') OR coalesce(
         bool_or(has_llm_d_scope OR starts_with(name, 'gateway.') OR starts_with(name, 'llm_d.')),
         FALSE

@@ -76,6 +76,7 @@ FROM (
         ('request.id'),
         ('request.outcome'),
         ('request_id'),
+        ('response_flags'),
         ('rid'),
         ('rpc.grpc.status_code'),
         ('rpc.method'),

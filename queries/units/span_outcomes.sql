@@ -8,6 +8,9 @@
 -- handled. Who disconnects matters: a client that leaves is an abort, a server or worker that does
 -- is a failure.
 --
+-- Envoy's `response_flags` tell more than its status, which is 0, or that of an answer that had begun, where the client left
+-- (DC), and 503 both for its own limit (UO) and for an upstream that was not there or broke (UF, UC, UH, URX, LR, UT).
+--
 -- aiohttp's server raises ClientConnectionResetError where it writes to a client that is gone.
 -- ASGI applications get `http.disconnect` when the client is gone, or when the response is
 -- complete. A server that is still at work then has lost its client; and a server span that had
@@ -64,7 +67,11 @@ said AS (
             said_grpc_status(batch_spans.attributes['rpc.response.status_code']),
             CASE WHEN batch_spans.status_code = 2 AND http_status IS NULL THEN error_events.grpc_status END
         ) AS grpc_status,
-        left_alone.span_row IS NOT NULL AS is_left_alone
+        left_alone.span_row IS NOT NULL AS is_left_alone,
+        CASE
+            WHEN batch_spans.attributes['component']::VARCHAR = 'proxy'
+                THEN string_split(batch_spans.attributes['response_flags']::VARCHAR, ',')
+        END AS envoy_flags
     FROM batch_spans
     LEFT JOIN error_events USING (trace_id, span_id)
     LEFT JOIN left_alone USING (span_row)
@@ -74,6 +81,8 @@ decided AS (
         span_row,
         CASE
             WHEN http_status = 499 OR grpc_status = 1 THEN 'aborted'
+            WHEN list_has_any(envoy_flags, ['DC', 'DR']) THEN 'aborted'
+            WHEN list_has_any(envoy_flags, ['UF', 'UC', 'UH', 'URX', 'LR', 'UT', 'UPE', 'NC']) THEN 'failed'
             WHEN http_status IN (429, 503) THEN 'rejected'
             WHEN http_status = 408 OR http_status >= 500 THEN 'failed'
             WHEN http_status BETWEEN 400 AND 498 THEN 'invalid'

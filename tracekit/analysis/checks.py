@@ -143,7 +143,8 @@ def severity(name: str, count: int, total: int) -> Severity:
         return "warning" if count else "ok"
     if count == 0 or total == 0:
         return "ok"
-    if count / total > check.error_share:
+    # Background work may last longer than all requests together: its share is above 1, and still no error.
+    if check.error_share < 1 and count / total > check.error_share:
         return "error"
     return "warning" if count / total > check.warning_share else "note"
 

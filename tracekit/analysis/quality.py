@@ -115,7 +115,8 @@ def _has_rank_hosts(database: Database) -> bool:
 
 def _other_layers(database: Database) -> pl.DataFrame:
     """Requests that no answer counts with the others, because another layer saw them: as the answers leave them out."""
-    candidates = "SELECT 0 AS side, unit_id, kind, flags, seen_from, outcome = 'ok' AS is_measured FROM units"
+    known = "unit_id, kind, service_name, name, outcome, flags, seen_from"
+    candidates = f"SELECT 0 AS side, {known}, outcome = 'ok' AS is_measured FROM units"
     with closing(database.cursor()) as cursor:
         population_of(cursor, f"{candidates} WHERE kind = 'request'")
         return cursor.sql(queries.text("quality/other_layers"), params={"prefix": OTHER_LAYER}).pl()

@@ -57,7 +57,8 @@ def select_requests(
 def _candidates(classes: Sequence[Slo]) -> str:
     terms = [says for term, says in _MEASURED.items() if any(getattr(one, f"{term}_ns") is not None for one in classes)]
     measured = " AND ".join(["outcome = 'ok'", *terms])
-    return f"SELECT 0 AS side, unit_id, kind, flags, seen_from, {measured} AS is_measured FROM request_candidates"
+    known = "unit_id, kind, service_name, name, outcome, flags, seen_from"
+    return f"SELECT 0 AS side, {known}, {measured} AS is_measured FROM request_candidates"
 
 
 def _view(cursor: duckdb.DuckDBPyConnection, name: str, statement: str) -> None:

@@ -163,7 +163,8 @@ class Selection:
         fits = "true" if outcome == ANY_OUTCOME else f"outcome = '{outcome}'"
         population_of(
             self._cursor,
-            f"SELECT side, unit_id, kind, flags, seen_from, {fits} AND value_ns >= 0 AS is_measured "
+            "SELECT side, unit_id, kind, service_name, name, outcome, flags, seen_from, "
+            f"{fits} AND value_ns >= 0 AS is_measured "
             f"FROM tail_selection WHERE kind = '{self.metric.unit_kind}'",
         )
 

@@ -29,12 +29,26 @@ CALL = Span(2, 10, 90, "chat large", parent=1, kind=CLIENT, attributes=GENAI)
         ("asyncio.exceptions.CancelledError", "", "aborted"),
         ("starlette.requests.ClientDisconnect", "", "aborted"),
         ("ValueError", "tool broke", "failed"),
+        ("grpc._channel._InactiveRpcError", "<... status = StatusCode.RESOURCE_EXHAUSTED details", "rejected"),
+        ("grpc._channel._InactiveRpcError", "<... status = StatusCode.INVALID_ARGUMENT details", "invalid"),
+        ("grpc._channel._InactiveRpcError", "<... status = StatusCode.CANCELLED details", "aborted"),
+        ("grpc._channel._InactiveRpcError", "<... status = StatusCode.INTERNAL details", "failed"),
+        ("*status.Error", "rpc error: code = ResourceExhausted desc = full", "rejected"),
+        ("io.grpc.StatusRuntimeException", "UNAVAILABLE: no healthy upstream", "rejected"),
     ],
 )
 def test_an_exception_tells_why_a_span_failed(database: Database, kind: str, message: str, outcome: str) -> None:
     """By its class, or by the status in the message of the clients of OpenAI and Anthropic."""
     failed = {"exception.type": kind, "exception.message": message}
     store(database, [replace(AGENT, status=ERROR, exception=failed)])
+    assert request(database)["outcome"] == outcome
+
+
+@pytest.mark.parametrize(("call_status", "outcome"), [(0, "aborted"), (ERROR, "failed")])
+def test_aiohttps_server_tells_of_a_client_that_left(database: Database, call_status: int, outcome: str) -> None:
+    """Unless the connection that broke is that of a call, which then failed."""
+    lost = {"exception.type": "aiohttp.client_exceptions.ClientConnectionResetError", "exception.message": "closing"}
+    store(database, [replace(AGENT, kind=SERVER, status=ERROR, exception=lost), replace(CALL, status=call_status)])
     assert request(database)["outcome"] == outcome
 
 

@@ -42,6 +42,8 @@ KINDS = [
     Span(2, 10, 60, "generate", parent=1, attributes={"inference_time": "1ms"}),
     Span(2, 10, 60, "gateway.x", parent=1, scope="llm-d"),
     Span(2, 10, 60, "proxy_http_request", parent=1),
+    Span(2, 10, 60, "ingress", parent=1, attributes={"component": "proxy", "response_flags": "-"}),
+    Span(2, 10, 60, "disaggregated_request", parent=1),
     Span(2, 10, 60, parent=1),
 ]
 """One span of each kind that a mapping asks for."""

@@ -111,6 +111,17 @@ def test_health_checks_are_no_requests_where_anything_calls_a_model(database: Da
     assert "1 request that calls no model was left out" in goodput_notes(answer)
 
 
+def test_a_request_that_failed_before_its_call_is_one_where_others_of_its_kind_call(
+    database: Database, tmp_path: Path
+) -> None:
+    """That of another operation is not, and one that ended well without a call answered something else."""
+    asking = Seen(1, 0, 2 * S, "POST /ask", kind=2)
+    failed, well = replace(asking, end=MS, trace=2, status=2), replace(asking, end=MS, trace=3)
+    other = replace(failed, trace=4, name="POST /login")
+    answer = request_goodput(receive(database, tmp_path, [asking, call(2, 0, S), failed, well, other]), "e2e=2s")
+    assert (answer.attempted, found(answer), answer.not_model_calls) == (2, {"failed": 1}, 2)
+
+
 def test_what_cannot_be_measured_is_unknown_and_said(store: Write) -> None:
     """A response without a known first token has no ttft; nothing is assumed of it."""
     plain = replace(GOOD, stages=[("e2e", "upstream", 500)])
@@ -130,8 +141,11 @@ def test_an_objective_that_nobody_meets_is_said(store: Write) -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "mode", "good"),
-    [(1, "tracekit", 1), (1, "vllm", 1), (1, "aiperf", 0), (None, "vllm", 0), (2, "aiperf", 1)],
-)
+    [
+        (1, "tracekit", 1), (1, "vllm", 1), (1, "aiperf", 0), (None, "vllm", 0), (2, "aiperf", 1),
+        (0, "tracekit", 1), (0, "vllm", 1), (0, "aiperf", 0), (None, "tracekit", 0), (None, "aiperf", 0),
+    ],
+)  # fmt: skip
 def test_a_single_token_has_no_time_per_token(store: Write, tokens: int | None, mode: str, good: int) -> None:
     """vLLM lets it pass, AIPerf has no value for it; an unknown count is unknown to all."""
     units = [replace(GOOD, output_tokens=tokens)]

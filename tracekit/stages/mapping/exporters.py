@@ -17,8 +17,10 @@ EXPORTERS = (
     "tgi",
     "litellm",
     "vllm",
+    "tensorrt_llm",
     "llm_d",
     "ray_serve",
+    "envoy",
     "gateway",
     "generic",
 )
