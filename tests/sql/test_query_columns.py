@@ -39,7 +39,8 @@ AS = {"units/step_batch_spans": "units/batch_spans"}
 VALUES: dict[str, object] = {
     "trace_id": f"{1:032x}", "span_id": f"{1:016x}", "kind": "request", "attribute": "tenant", "job_id": "j",
     "unit_ids": [1], "windows": ["ttft"], "keys": ["module"], "wanted": ["module"], "job": None, "share": 0.5,
-    "metric": "kv_cache.usage", "by": ["host_name"], "text": "a", "outcome": "ok", "latest_first": True, "tenant_key": "tenant",
+    "metric": "kv_cache.usage", "by": ["host_name"], "text": "a", "outcome": "ok", "latest_first": True,
+    "tenant_key": "tenant",
 }  # fmt: skip
 """Of parameters that are no numbers."""
 
