@@ -12,10 +12,10 @@ badge = page_header("Goodput", purpose="How many requests were good, and which s
 stop_if_empty(file)
 address = Address("goodput", ("slo",))
 address.stop_if_refused()
-with badge:
-    quality_badge(quality_answer(file))
 said_unused("job", why="requests have no job")
 if "request" in rows(file, "explore/unit_outcomes")["kind"].to_list():
     request_goodput(file)
+    with badge:
+        quality_badge(quality_answer(file))
 else:
     st.info("This store has no requests, so there is no goodput of them to tell.")

@@ -5,6 +5,7 @@ from functools import partial
 import polars as pl
 import streamlit as st
 from investigation.headlines import (
+    all_were_served,
     data_quality,
     finding_card,
     job_failures,
@@ -18,6 +19,7 @@ from investigation.store import rows, store_file
 from investigation.tables import outcome_badges
 
 from tracekit.foreign import markdown
+from tracekit.schema import Outcome
 from tracekit.wording import count_text, moment_text, period_text
 
 file = store_file()
@@ -29,15 +31,23 @@ outcomes = rows(file, "explore/unit_outcomes")
 units = dict(outcomes.group_by("kind").agg(pl.col("unit_count").sum()).iter_rows())
 
 st.subheader("What stands out", anchor=False)
-finding_card(file, "Failed training jobs", job_failures)
-finding_card(file, "Failed requests", request_failures, is_calm=False)
+# What nobody can have is not asked for: on a large store every question takes its time.
+has_jobs = not rows(file, "jobs/jobs", job=None).is_empty()
+all_served = set(outcomes.filter(kind="request")["outcome"]) <= {Outcome.OK}
+if has_jobs:
+    finding_card(file, "Failed training jobs", job_failures)
+if not all_served:
+    finding_card(file, "Failed requests", request_failures, is_calm=False)
 if units.get("request"):
     has_tokens = outcomes.filter(kind="request")["ttft_count"].sum() > 0
     finding_card(file, "Slow requests", partial(slow_requests, has_tokens=has_tokens))
 if units.get("step"):
     finding_card(file, "Slow training steps", slow_steps)
-finding_card(file, "Training jobs", job_ledger)
-finding_card(file, "Failed requests", request_failures, is_calm=True)
+if has_jobs:
+    finding_card(file, "Training jobs", job_ledger)
+if units.get("request"):
+    served = partial(all_were_served, count=units["request"])
+    finding_card(file, "Failed requests", served if all_served else request_failures, is_calm=True)
 finding_card(file, "Data quality", data_quality)
 if not units:
     st.caption("No requests or training steps were made of these spans.")

@@ -21,7 +21,7 @@ from investigation.store import (
 )
 from tracekit.foreign import markdown
 from tracekit.schema import Outcome, UnitKind
-from tracekit.wording import METRIC_NAMES, duration_text, link_sentence, moment_text, tail_headline
+from tracekit.wording import METRIC_NAMES, counted, duration_text, link_sentence, moment_text, tail_headline
 
 FAILURES_PAGE = "app_pages/failures.py"
 LEDGER_PAGE = "app_pages/ledger.py"
@@ -111,6 +111,11 @@ def request_failures(file: StoreFile) -> Finding | None:
         links = [Link(FAILURES_PAGE, "Who was refused or left")]
         return Finding("not all served", "orange", [serving.summary], links=links)
     return Finding("none failed", "green", [serving.summary])
+
+
+def all_were_served(file: StoreFile, *, count: int) -> Finding:
+    """That all requests of a store ended well, which their outcomes tell without a question."""
+    return Finding("none failed", _CALM, [f"None of {counted(count, 'request')} failed."])
 
 
 def slow_requests(file: StoreFile, *, has_tokens: bool) -> Finding:

@@ -22,14 +22,15 @@ _FAILURES_PAGE = "app_pages/failures.py"
 _OF_FAILURES = {JobStage.LOST_WORK, JobStage.DETECT, JobStage.RECOVER}
 
 
-def job_ledger(file: StoreFile) -> None:
-    """The exact ledger of each job: what trained, and every other leaf with its owner and cause."""
+def job_ledger(file: StoreFile) -> Any:
+    """The exact ledger of each job: what trained, and every other leaf with its owner and cause; the answer."""
     said_unused("service", "model", "tenant", "outcome", "since_ns", "until_ns", "condition", why="a job is paid whole")
     price = st.number_input(
         "Price of an accelerator-hour", min_value=0.0, value=None, key="price", bind="query-params", width=240,
         help="Costs are shown where a price is given, in its currency.",
     )  # fmt: skip
-    training = goodput_answer(file, job=scope().job, price=price).training
+    answer = goodput_answer(file, job=scope().job, price=price)
+    training = answer.training
     st.markdown(paragraph(training.summary))
     for row in training.jobs.head(_MOST_JOBS).iter_rows(named=True):
         _ratios(row, is_named=training.jobs.height > 1)
@@ -48,6 +49,7 @@ def job_ledger(file: StoreFile) -> None:
     if leaf is not None:
         _leaf_section(training, leaf)
     _tables(training, leaf)
+    return answer
 
 
 def _leaf_section(training: Any, leaf: str) -> None:

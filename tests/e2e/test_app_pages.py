@@ -117,7 +117,7 @@ def test_the_overview_tells_a_slow_link_where_no_rank_is_slow(visit: Visit, tmp_
     with tk.open(path) as store:
         store.ingest(folder)
     text = said(visit("overview.py", store=path))
-    assert "- Transfer of all" in text
+    assert "Transfer of all" in text
     assert "on node-0 and node-1" in text
 
 
