@@ -28,7 +28,6 @@ asked AS (
     SELECT unit_id
     FROM tail_sampled
 ),
--- Kept, so that the spans are joined with the few that are asked about.
 members AS MATERIALIZED (
     SELECT
         units.unit_id,
@@ -37,19 +36,27 @@ members AS MATERIALIZED (
         units.end_ns
     FROM base.units
     SEMI JOIN asked USING (unit_id)
-    WHERE units.kind = 'request'
+    WHERE units.kind = 'request' AND EXISTS (FROM hosts)
+),
+-- By sender before anything is known of it: so only the traces that are asked about are read.
+sent AS MATERIALIZED (
+    SELECT
+        members.unit_id,
+        spans.resource_id,
+        sum(spans.end_ns - spans.start_ns) AS duration_ns
+    FROM base.spans
+    INNER JOIN members ON members.trace_id = spans.trace_id
+    WHERE spans.start_ns BETWEEN members.start_ns AND members.end_ns
+    GROUP BY ALL
 ),
 served AS (
     SELECT
-        members.unit_id,
+        sent.unit_id,
         hosts.service_name,
         hosts.host,
-        sum(spans.end_ns - spans.start_ns) AS duration_ns
-    FROM base.spans
+        sum(sent.duration_ns) AS duration_ns
+    FROM sent
     INNER JOIN hosts USING (resource_id)
-    INNER JOIN members
-        ON spans.trace_id = members.trace_id
-        AND spans.start_ns BETWEEN members.start_ns AND members.end_ns
     GROUP BY ALL
 )
 SELECT
