@@ -50,6 +50,23 @@ def test_kept_code_is_used_by_the_next_process(folder: Path) -> None:
     assert call(folder) == "2 1"
 
 
+def test_kept_code_is_loaded_without_the_compiler_and_raises_what_it_should(tmp_path: Path) -> None:
+    """A function that uses NumPy needs none of what numba knows of it; what is not kept is compiled all the same."""
+    (tmp_path / "outer.py").write_text(
+        "import numpy as np\nfrom tracekit.kernels import kernel\n\n@kernel\ndef outer(rows, most):\n"
+        "    if rows.size > most:\n        raise ValueError('too many', rows.size)\n    return np.cumsum(rows)[-1]\n"
+    )
+    (tmp_path / "call.py").write_text(
+        "import sys\nimport numpy as np\nfrom outer import outer\n"
+        "try:\n    print(outer(np.array([1, 2]), 2), outer(np.array([1, 2, 3]), 2))\n"
+        "except ValueError as error:\n    print(outer(np.array([1, 2]), 2), error.args)\n"
+        "print('numba.np.arrayobj' in sys.modules)\n"
+        "if len(outer.stats.cache_hits):\n    print(outer(np.array([0.5, 2.0]), 2))\n"
+    )
+    assert call(tmp_path) == "3 ('too many', 3)\nTrue"
+    assert call(tmp_path) == "3 ('too many', 3)\nFalse\n2.5"
+
+
 def test_a_change_in_a_neighbouring_file_is_noticed(folder: Path) -> None:
     """Otherwise an update of one file would leave its callers computing with the old one."""
     assert call(folder) == "2 0"
