@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tracekit.errors import UsageError
 from tracekit.ingest import FileReport, IngestReport
+from tracekit.objects import is_object
 from tracekit.store import SCHEMA_VERSION, Reject, WriteCounts, added
 from tracekit.warehouse import manifest as manifests
 from tracekit.warehouse.decoding import DecodedSource
@@ -63,7 +64,7 @@ def build(
     `StoreLockedError` while another build holds the folder, `StoreError` where it cannot be written; nothing is changed
     then.
     """
-    _check(part_count, look_back_ns)
+    _check(folder, part_count, look_back_ns)
     location = Path(folder).resolve()
     with building(location) as staging:
         old = manifests.read(location) if manifests.is_warehouse(location) else Manifest()
@@ -77,7 +78,10 @@ def build(
         return Built(_committed(steps, decoded), chosen.known_count, chosen.left_out_count, late_count)
 
 
-def _check(part_count: int | None, look_back_ns: int | None) -> None:
+def _check(folder: str | Path, part_count: int | None, look_back_ns: int | None) -> None:
+    if is_object(str(folder)):
+        told = "a warehouse is built in a folder, which can be copied to an object store afterwards and read there"
+        raise UsageError(told, option="to", value=str(folder))
     if part_count is not None and part_count < 1:
         raise UsageError(f"there are to be {part_count} partitions; give at least 1", option="partitions")
     if look_back_ns is not None and look_back_ns < 0:

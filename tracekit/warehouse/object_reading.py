@@ -6,6 +6,7 @@ change, so an object is asked for when bytes are read, and these are kept by Duc
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -51,30 +52,37 @@ def _manifest(prefix: str, endpoint: str | None) -> Manifest:
         raise StoreError(f"{prefix}/{manifests.NAME} cannot be read: {error.strerror or error}") from error
 
 
-class _ObjectFile:
-    """An object that is opened when its first byte is read."""
+class ObjectFile:
+    """An object that is opened when its first byte is read.
+
+    DuckDB's threads read the same file at once, each by going to a place and reading there: so each has its own place.
+    """
 
     def __init__(self, system: fs.S3FileSystem, key: str) -> None:
-        self._system, self._key, self._place = system, key, 0
+        self._system, self._key = system, key
+        self._own = threading.local()
+        self._opening = threading.Lock()
         self._stream: pa.NativeFile | None = None
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to a place from the beginning, which is the only way that DuckDB goes."""
         if whence:
             raise OSError("a place in an object is counted from its beginning")
-        self._place = offset
+        self._own.place = offset
         return offset
 
     def tell(self) -> int:
         """The place where the next byte is read."""
-        return self._place
+        place: int = getattr(self._own, "place", 0)
+        return place
 
     def read(self, size: int) -> bytes:
         """So many bytes from here. Raises `OSError`."""
-        if self._stream is None:
-            self._stream = self._system.open_input_file(self._key)
-        found: bytes = self._stream.read_at(size, self._place)
-        self._place += len(found)
+        with self._opening:
+            if self._stream is None:
+                self._stream = self._system.open_input_file(self._key)
+        found: bytes = self._stream.read_at(size, self.tell())
+        self._own.place = self.tell() + len(found)
         return found
 
     def close(self) -> None:
@@ -107,7 +115,7 @@ def _file_system(prefix: str, manifest: Manifest, system: fs.S3FileSystem) -> An
         def modified(self, path: str) -> datetime:
             return _UNCHANGED
 
-        def open(self, path: str, mode: str = "rb", **_: Any) -> _ObjectFile:
-            return _ObjectFile(system, self.info(path)["name"])
+        def open(self, path: str, mode: str = "rb", **_: Any) -> ObjectFile:
+            return ObjectFile(system, self.info(path)["name"])
 
     return ManifestFiles()

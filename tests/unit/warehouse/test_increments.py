@@ -132,8 +132,8 @@ def of_rows(number: int, rows: int, first_ns: int) -> Part:
 
 
 def test_neighbours_in_time_go_together_up_to_a_whole_part() -> None:
-    parts = [of_rows(1, 100_000, 30), of_rows(2, 100_000, 10), of_rows(3, 200_000, 15), of_rows(4, 100_000, 20)]
-    groups = groups_to_merge([*parts, of_rows(5, 90_000, 40)], most_small=1)
+    parts = [of_rows(1, 80_000, 30), of_rows(2, 80_000, 10), of_rows(3, 160_000, 15), of_rows(4, 80_000, 20)]
+    groups = groups_to_merge([*parts, of_rows(5, 70_000, 40)], most_small=1)
     assert [[part.number for part in group] for group in groups] == [[2, 4], [1, 5]]
     assert groups_to_merge(parts, most_small=3) == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ import tracekit
 from tests.unit.store.records import json_lines, span, traces
 from tests.unit.warehouse.equality import unequal_tables
 from tests.unit.warehouse.object_store import BUCKET, ObjectStore, object_store
-from tracekit.errors import QueryError, StoreError
+from tracekit.errors import QueryError, StoreError, UsageError
 from tracekit.ingest import Source, find
 from tracekit.warehouse import LocalEngine, build
+from tracekit.warehouse.object_reading import ObjectFile
 
 ONE = LocalEngine(1)
 DAY = "otlp/year=2026/month=12/day=01"
@@ -142,6 +144,21 @@ def test_a_warehouse_in_a_bucket_answers_as_the_one_in_a_folder(store: ObjectSto
             other.sql(f"FROM read_text('s3://{BUCKET}/{DAY}/hour=00/a.json')")
         with pytest.raises(StoreError, match="is a warehouse, which is only read here"):
             other.ingest(tmp_path)
+
+
+def test_threads_read_an_object_at_places_of_their_own(store: ObjectStore) -> None:
+    """DuckDB goes to a place and reads there, from many threads by one file."""
+    store.put("letters", b"abcdefghij")
+    file = ObjectFile(store.system, f"{BUCKET}/letters")
+    file.seek(5)
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(lambda: (file.seek(1), file.read(2))).result() == (1, b"bc")
+    assert (file.read(3), file.tell()) == (b"fgh", 8)
+
+
+def test_a_warehouse_is_not_built_in_a_bucket(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a warehouse is built in a folder, which can be copied"):
+        build(f"s3://{BUCKET}/w", [tmp_path], engine=ONE)
 
 
 def test_a_prefix_without_a_warehouse_is_told(store: ObjectStore) -> None:
