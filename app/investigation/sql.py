@@ -54,7 +54,7 @@ def asked() -> str:
         )  # fmt: skip
     with st.form("statement", border=False):
         statement = st.text_area("Statement", value=FIRST, key="sql", bind="query-params", height=240)
-        st.form_submit_button("Run", icon=":material/play_arrow:", type="primary")
+        st.form_submit_button("Run", icon=":material/play_arrow:")
     return statement.strip()
 
 

@@ -26,8 +26,9 @@ Open = Callable[..., Visit]
 
 pytestmark = [pytest.mark.e2e, needs_browser]
 
-STREAMLITS_OWN = ['[data-testid="stMultiSelect"] span[title]']
-"""What no page can change: chosen values of a multiple choice are white on the app's colour, in the dark as well."""
+STREAMLITS_OWN = ['[data-testid="stMultiSelect"] span[title]', '[data-testid="stSidebarNavItems"]']
+"""What no page can change: chosen values of a multiple choice are white on the app's colour, in the dark as well; a
+navigation in groups is a list whose items are no list items."""
 
 
 @pytest.mark.parametrize("store", ["empty", "hostile"])

@@ -55,7 +55,12 @@ def test_the_page_opens_offline_with_its_charts(browser: sync_api.Browser, tmp_p
     page, noted = opened(browser, file, scheme)
     assert noted == []
     assert page.locator("figure svg").count() >= 4
-    said = page.evaluate("document.querySelectorAll('figure, h1').forEach(e => e.remove()) || document.body.innerText")
+    # The contents lead to every section, in their order.
+    led_to = page.evaluate("[...document.querySelectorAll('nav a')].map(e => document.querySelector(e.hash).innerText)")
+    assert len(led_to) == page.locator("section").count() > 4
+    said = page.evaluate(
+        "document.querySelectorAll('figure, h1, nav').forEach(e => e.remove()) || document.body.innerText"
+    )
     assert words(said) == words(text)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 31)"}[scheme]
