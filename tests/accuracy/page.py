@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import Template
@@ -26,8 +27,17 @@ def page(tables: dict[str, Rows], *, seeds: Sequence[int]) -> str:
         "seeds": ", ".join(map(str, seeds)),
         "window": f"{FULL.window_s:.0f}",
         "baseline": f"{FULL.baseline_s:.0f}",
+        "revision": _revision(),
     }
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(sections | settings)
+
+
+def _revision() -> str:
+    """Which code measured: later code may answer better or worse."""
+    told = subprocess.run(
+        ["git", "log", "-1", "--format=revision %h, %as"], cwd=PAGE.parent, capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip() or "an unknown revision"
 
 
 def table(rows: pl.DataFrame, columns: dict[str, tuple[str, Cell]]) -> str:

@@ -105,7 +105,7 @@ def test_answers_without_a_struck_stage_in_the_metric_do_not_count() -> None:
 def test_the_page_has_a_place_for_every_table() -> None:
     """A table that the words do not name would be measured and never shown."""
     named = set(Template(page.TEMPLATE.read_text(encoding="utf-8")).get_identifiers())
-    assert named == set(page.SECTIONS) | {"seeds", "window", "baseline"}
+    assert named == set(page.SECTIONS) | {"seeds", "window", "baseline", "revision"}
 
 
 def test_alarms_are_counted_with_the_verdicts_beside_them() -> None:
