@@ -202,7 +202,7 @@ def test_a_step_is_drawn_with_all_its_ranks(visit: Visit) -> None:
     app = visit("trace.py", job="job-a", attempt="0", step="25")
     assert not app.exception
     assert "4 ranks" in said(app)
-    waits = app.dataframe[1].value
+    waits = next(frame.value for frame in app.dataframe if "culprit_rank" in frame.value.columns)
     assert waits.iloc[0]["culprit_rank"] == 2
     assert waits.iloc[0]["culprit_operation"] == "data_load"
 
