@@ -64,6 +64,10 @@ class AskingLimits:
     """Memory that DuckDB holds for rows in the making above which the same is done; a commit finds the rest."""
     growth_bytes: int = 128 << 20
     """What either may grow by since a question began in any case."""
+    answers_bytes: int = 0
+    """What the process may have more for tracekit's own questions: they take as much as they are asked about."""
+    answers_duckdb_bytes: int = 0
+    """The same of what DuckDB holds."""
     operator_memory_bytes: int = 64 << 20
     """Memory of one question's sorts, joins and groups; what they need beyond it goes to disk."""
     output_bytes: int = 512 << 20
@@ -271,14 +275,8 @@ class Governor:
 
     def _end_growing(self, running: list[Question]) -> None:
         """Where the process or DuckDB has grown too far, stop one of those that it grew under."""
-        held, limits = self._held(), self.limits
-        growing: list[Question] = []
-        if held.process_bytes > limits.process_bytes:
-            least_bytes = held.process_bytes - limits.growth_bytes
-            growing += [each for each in running if each.began_with.process_bytes < least_bytes]
-        if held.duckdb_bytes > limits.duckdb_bytes:
-            least_bytes = held.duckdb_bytes - limits.growth_bytes
-            growing += [each for each in running if each.began_with.duckdb_bytes < least_bytes]
+        held = self._held()
+        growing = [each for each in running if self._has_grown(each, held)]
         # What SQL held is free a moment after it was stopped; an answer beside it may then go on.
         is_settled = time.monotonic() - self._sql_ended_at > _SETTLE_S and not any(each.stopped for each in running)
         going_on = [each for each in growing if each.stopped is None and (each.is_sql or is_settled)]
@@ -286,6 +284,19 @@ class Governor:
             stopped = likeliest(going_on)
             stopped.stop(QueryError(_LACKS_MEMORY))
             self._sql_ended_at = time.monotonic() if stopped.is_sql else self._sql_ended_at
+
+    def _has_grown(self, question: Question, held: Held) -> bool:
+        """Whether more is held than may be while such a question runs, and much of it came since it began."""
+        limits, began_with = self.limits, question.began_with
+        process_bytes, duckdb_bytes = limits.process_bytes, limits.duckdb_bytes
+        if not question.is_sql:
+            process_bytes, duckdb_bytes = (
+                process_bytes + limits.answers_bytes,
+                duckdb_bytes + limits.answers_duckdb_bytes,
+            )
+        return held.process_bytes > max(process_bytes, began_with.process_bytes + limits.growth_bytes) or (
+            held.duckdb_bytes > max(duckdb_bytes, began_with.duckdb_bytes + limits.growth_bytes)
+        )
 
     def _held(self) -> Held:
         """What is held now; nothing by DuckDB while its file is opened anew."""

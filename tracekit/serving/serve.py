@@ -31,6 +31,10 @@ _BARE_BYTES = 352 << 20
 _FULL_BYTES = 1536 << 20
 """What it takes at most with the memory that settings name."""
 _LEAST_BYTES = 512 << 20
+_ANSWERS_PART, _MOST_ANSWERS_BYTES = 4, 3 << 30
+"""Of what there is beyond that, the part that tracekit's own questions may take: of ten million spans 1.5 GiB."""
+_DUCKDBS_PART = 8
+"""Of that the part that DuckDB holds more, which may also be blocks of the file."""
 _RECEIVING_BYTES = (
     "max_request_bytes",
     "max_waiting_bytes",
@@ -55,10 +59,24 @@ class ServeSettings:
 def fitting(settings: ServeSettings, memory_bytes: int) -> ServeSettings:
     """The same settings, with less memory for everything where the process may have only `memory_bytes`.
 
+    Where it may have more than they take, tracekit's own questions get a part of that.
+
     Raises `UsageError` where that is too little to serve at all.
     """
+    receiver, asking = settings.receiver, settings.asking
     if memory_bytes >= _FULL_BYTES:
-        return settings
+        answers_bytes = min((memory_bytes - _FULL_BYTES) // _ANSWERS_PART, _MOST_ANSWERS_BYTES)
+        shared_bytes = answers_bytes // _DUCKDBS_PART
+        return replace(
+            settings,
+            receiver=replace(receiver, asking_memory_bytes=receiver.asking_memory_bytes + shared_bytes),
+            asking=replace(
+                asking,
+                process_bytes=asking.process_bytes + shared_bytes,
+                answers_bytes=answers_bytes,
+                answers_duckdb_bytes=shared_bytes,
+            ),
+        )
     if memory_bytes < _LEAST_BYTES:
         raise UsageError(
             f"this process may have {memory_bytes >> 20} MiB of memory, and serving needs {_LEAST_BYTES >> 20}: "
@@ -68,7 +86,6 @@ def fitting(settings: ServeSettings, memory_bytes: int) -> ServeSettings:
     def share(size_bytes: int) -> int:
         return size_bytes * (memory_bytes - _BARE_BYTES) // (_FULL_BYTES - _BARE_BYTES)
 
-    receiver, asking = settings.receiver, settings.asking
     receiving: dict[str, Any] = {name: share(getattr(receiver, name)) for name in _RECEIVING_BYTES}
     asked: dict[str, Any] = {name: share(getattr(asking, name)) for name in _ASKING_BYTES}
     asked["process_bytes"] = _BARE_BYTES + share(asking.process_bytes - _BARE_BYTES)

@@ -20,6 +20,26 @@ def test_enough_memory_changes_nothing() -> None:
     assert fitting(SETTINGS, 1536 * MIB) == SETTINGS
 
 
+@pytest.mark.parametrize("memory_mib", [1537, 2048, 4096, 24_000, 1_000_000])
+def test_more_memory_is_for_tracekits_own_questions(memory_mib: int) -> None:
+    """Within what there is, and with as much left for a commit as before; SQL and requests are bounded as they were."""
+    fitted = fitting(SETTINGS, memory_mib * MIB)
+    receiver, asking = fitted.receiver, fitted.asking
+    assert asking.process_bytes + asking.answers_bytes < memory_mib * MIB
+    assert asking.answers_bytes <= 3072 * MIB
+    assert _left_for_commits(fitted) == _left_for_commits(SETTINGS)
+    assert (asking.duckdb_bytes, receiver.max_waiting_bytes) == (
+        SETTINGS.asking.duckdb_bytes,
+        SETTINGS.receiver.max_waiting_bytes,
+    )
+
+
+def _left_for_commits(settings: ServeSettings) -> int:
+    receiver, asking = settings.receiver, settings.asking
+    held_bytes = receiver.store_memory_bytes + receiver.asking_memory_bytes
+    return held_bytes - asking.duckdb_bytes - asking.answers_duckdb_bytes
+
+
 @pytest.mark.parametrize("memory_mib", [512, 640, 768, 1024, 1500])
 def test_less_memory_is_shared_as_the_whole_was(memory_mib: int) -> None:
     """What may be taken stays below what there is, and every part keeps some."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,26 @@ def test_an_answer_has_a_moment_after_sql_was_stopped_for_memory(tmp_path: Path)
         governor.close()
     assert ended_at["answer"] - ended_at["sql"] > 0.4
     assert all("more memory" in each for each in told.values()), told
+
+
+def test_our_own_questions_may_take_more_where_there_is_more(tmp_path: Path) -> None:
+    """What they take goes by what they are asked about; of what somebody wrote nothing is known."""
+    goes_on = threading.Event()
+
+    def wait(question: Question, database: Database) -> str:
+        while not goes_on.wait(0.01):
+            question.check()
+        return "answered"
+
+    with served(tmp_path) as database:
+        room_bytes = 1 << 40
+        limits = AskingLimits(process_bytes=0, duckdb_bytes=0, growth_bytes=-room_bytes)
+        limits = replace(limits, answers_bytes=room_bytes, answers_duckdb_bytes=room_bytes)
+        governor = Governor(lambda: database, limits)
+        running = [governor.submit(wait, time_limit_s=60, is_sql=is_sql)[1] for is_sql in (True, False)]
+        with pytest.raises(QueryError, match="more memory than a question may have"):
+            running[0].result(timeout=20)
+        time.sleep(2 * QUIET_S)
+        goes_on.set()
+        assert running[1].result(timeout=20) == "answered"
+        governor.close()
