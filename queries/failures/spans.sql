@@ -1,6 +1,7 @@
 -- All spans of the requests that were not served, with what each tells about how it ended.
 --
--- Reads request_endings, made by `goodput/said_endings.sql`, and ended_spans, made by `ended_spans.sql`.
+-- Reads request_endings, made by `goodput/said_endings.sql`, and ended_spans, made by `ended_spans.sql`; uses
+-- the macros of `units/said_values.sql`.
 -- Columns:
 --   unit_id: the request.
 --   trace_id, span_id, parent_span_id, name, kind, start_ns, end_ns, resource_id: of the span.
@@ -92,15 +93,8 @@ said AS MATERIALIZED (
             TRY_CAST(spans.attributes['error.type']::VARCHAR AS BIGINT)
         ) AS http_status,
         coalesce(
-            TRY_CAST(spans.attributes['rpc.grpc.status_code'] AS BIGINT),
-            list_position(
-                [
-                    'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS',
-                    'PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE',
-                    'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'
-                ],
-                spans.attributes['rpc.response.status_code']::VARCHAR
-            )
+            said_grpc_status(spans.attributes['rpc.grpc.status_code']::VARCHAR),
+            said_grpc_status(spans.attributes['rpc.response.status_code']::VARCHAR)
         ) AS grpc_status,
         coalesce(
             spans.attributes['peer.service']::VARCHAR,

@@ -4,7 +4,8 @@
 -- 429 and quotas are the caller's limit (rejected), 503 and overload are the service's (shed). A time-out is what
 -- HTTP (408, 504, 598, 524 of a proxy), gRPC (4) or the type of the error calls one.
 --
--- Reads request_selection and ended_spans: spans, of which those of these requests are looked at.
+-- Reads request_selection and ended_spans: spans, of which those of these requests are looked at; uses the macros
+-- of `units/said_values.sql`.
 -- Columns:
 --   unit_id: the request; those with outcome ok or unknown have no row.
 --   ending: rejected, shed, invalid, failed, timed_out, aborted_before or aborted_after (the first token).
@@ -29,15 +30,8 @@ coded AS MATERIALIZED (
             TRY_CAST(attributes['error.type']::VARCHAR AS BIGINT)
         ) AS http_status,
         coalesce(
-            TRY_CAST(attributes['rpc.grpc.status_code'] AS BIGINT),
-            list_position(
-                [
-                    'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS',
-                    'PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE',
-                    'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'
-                ],
-                attributes['rpc.response.status_code']::VARCHAR
-            )
+            said_grpc_status(attributes['rpc.grpc.status_code']::VARCHAR),
+            said_grpc_status(attributes['rpc.response.status_code']::VARCHAR)
         ) AS grpc_status,
         CASE
             WHEN http_status IN (408, 504, 524, 598) OR grpc_status = 4 THEN 'timed_out'
@@ -95,15 +89,8 @@ said AS MATERIALIZED (
             TRY_CAST(own.attributes['error.type']::VARCHAR AS BIGINT)
         ) AS http_status,
         coalesce(
-            TRY_CAST(own.attributes['rpc.grpc.status_code'] AS BIGINT),
-            list_position(
-                [
-                    'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS',
-                    'PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE',
-                    'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'
-                ],
-                own.attributes['rpc.response.status_code']::VARCHAR
-            )
+            said_grpc_status(own.attributes['rpc.grpc.status_code']::VARCHAR),
+            said_grpc_status(own.attributes['rpc.response.status_code']::VARCHAR)
         ) AS grpc_status
     FROM own
     LEFT JOIN raised USING (trace_id, span_id)

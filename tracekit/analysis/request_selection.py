@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from tracekit import queries
 from tracekit.analysis.condition import checked_condition
 from tracekit.analysis.population import answering_layer, population_of
 from tracekit.analysis.slo import Slo
@@ -38,9 +39,12 @@ def select_requests(
 ) -> SelectedRequests:
     """Leave the view `request_selection` on the cursor: units with the number of their class as `slo_class`.
 
+    The macros of `units/said_values.sql`, by which statuses are read, are left there too.
+
     The rule of `population_of` says who is in it; `seen_from` is the layer that answers, None for that of the rule.
     Raises `QueryError` or `UsageError` for a condition that is none.
     """
+    cursor.execute(queries.text("units/said_values"))
     condition = checked_condition(cursor, where, option="where")
     kinds = [checked_condition(cursor, one.where, option=f"the SLO class {one.name}") for one in classes]
     cases = " ".join(f"WHEN {kind} THEN {number}" for number, kind in enumerate(kinds))

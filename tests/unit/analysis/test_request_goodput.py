@@ -103,6 +103,24 @@ def test_without_a_status_the_type_of_the_error_decides(
     assert found(answer) == {bucket: 1}
 
 
+@pytest.mark.parametrize(
+    ("status", "bucket"),
+    [
+        ("DEADLINE_EXCEEDED", "timed_out"), ("DeadlineExceeded", "timed_out"), ("4", "timed_out"),
+        ("UNAVAILABLE", "shed"), ("Unavailable", "shed"), ("RESOURCE_EXHAUSTED", "rejected"),
+        ("ResourceExhausted", "rejected"), ("InvalidArgument", "invalid"), ("Internal", "failed"),
+    ],
+)  # fmt: skip
+def test_a_status_of_grpc_is_the_same_however_a_language_writes_it(
+    database: Database, tmp_path: Path, status: str, bucket: str
+) -> None:
+    """Its number, or its name in capitals or as Go writes it."""
+    attributes = {"rpc.system.name": "grpc", "rpc.response.status_code": status}
+    whole = Seen(1, 0, 10 * MS, "inference/Generate", kind=2, status=2, attributes=attributes)
+    answer = request_goodput(receive(database, tmp_path, [whole, call(2, MS, 9 * MS)]), "e2e=1s")
+    assert found(answer) == {bucket: 1}
+
+
 def test_health_checks_are_no_requests_where_anything_calls_a_model(database: Database, tmp_path: Path) -> None:
     """They are counted and told."""
     health = Seen(1, 0, MS, "GET /health", trace=2, kind=2)
