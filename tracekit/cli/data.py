@@ -9,7 +9,7 @@ import click
 
 from tracekit import output
 from tracekit.cli.ingested import ingest_output
-from tracekit.cli.options import database_option, output_options
+from tracekit.cli.options import database_option, output_options, store_option
 from tracekit.cli.progress import progress_bar
 from tracekit.cli.stores import opened
 from tracekit.errors import UsageError
@@ -17,7 +17,7 @@ from tracekit.errors import UsageError
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@database_option
+@store_option
 @output_options
 def ingest(paths: tuple[str, ...], database: Path, output_format: str, output_path: Path | None) -> None:
     """Read OpenTelemetry files into the trace store.

@@ -14,7 +14,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def database_option(command: Command) -> Command:
-    """`--db FILE`, for which the environment variable TRACEKIT_DB stands."""
+    """`--db`: what is asked, for which the environment variable TRACEKIT_DB stands."""
+    return _database(command, "The trace store (a DuckDB file), or a warehouse: its folder, or s3://BUCKET/PREFIX.")
+
+
+def store_option(command: Command) -> Command:
+    """`--db FILE`: the store that a command writes to; warehouses are filled by `build`."""
+    return _database(command, "The trace store (a DuckDB file).")
+
+
+def _database(command: Command, told: str) -> Command:
     return click.option(
         "--db",
         "database",
@@ -22,7 +31,7 @@ def database_option(command: Command) -> Command:
         default="tracekit.duckdb",
         show_default=True,
         type=click.Path(path_type=Path),
-        help="The trace store (a DuckDB file), or a warehouse: its folder, or s3://BUCKET/PREFIX.",
+        help=told,
     )(command)
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from tracekit import output
 from tracekit.cli.limits import limit_options, parsed_bytes, parsed_seconds
-from tracekit.cli.options import database_option, output_options
+from tracekit.cli.options import output_options, store_option
 from tracekit.cli.starting import prepare
 from tracekit.errors import UsageError
 from tracekit.stopping import exit_now, stopping_by_signals
@@ -29,7 +29,7 @@ _LAST_UPDATE_S = 3.0
 
 
 @click.command()
-@database_option
+@store_option
 @click.option("--host", default="127.0.0.1", show_default=True, help=_HOST_HELP)
 @click.option("--grpc", "grpc_port", default=4317, show_default=True, help="Port of OTLP/gRPC.")
 @click.option("--http", "http_port", default=4318, show_default=True, help=_HTTP_HELP)
@@ -92,15 +92,14 @@ def _say_ready(line: str) -> None:
 
 @click.command()
 @limit_options
-@database_option
+@store_option
 @output_options
 def prune(
     max_size: str | None, max_age: str | None, database: Path, output_format: str, output_path: Path | None
 ) -> None:
     """Take old data out of a trace store and make its file smaller.
 
-    Traces go as a whole. The store must not be served at the time; a server prunes by itself with
-    --max-size and
+    Traces go as a whole. The store must not be served at the time; a server prunes by itself with --max-size and
     --max-age.
 
     \b

@@ -9,7 +9,7 @@ import click
 
 from tracekit.kernels import tell_of_compiling
 
-_NOTICE = "Compiling what reads and splits traces for this processor, once after an installation: about a minute …"
+_NOTICE = "Compiling what this installation uses for the first time, for this processor: up to a minute …"
 
 
 def prepare() -> None:
