@@ -20,7 +20,7 @@ coalesce(
                 'PERMISSIONDENIED', 'RESOURCEEXHAUSTED', 'FAILEDPRECONDITION', 'ABORTED', 'OUTOFRANGE', 'UNIMPLEMENTED',
                 'INTERNAL', 'UNAVAILABLE', 'DATALOSS', 'UNAUTHENTICATED'
             ],
-            replace(upper(said), '_', '')
+            translate(upper(said), '_', '')
         ),
         0
     ) - 1
