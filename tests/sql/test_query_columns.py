@@ -16,6 +16,7 @@ from tracekit.analysis.slo import SloSet, parsed_slo
 from tracekit.analysis.temporary import create_table
 from tracekit.stages import update_units
 from tracekit.stages.mapping import EXPORTERS
+from tracekit.stages.mapping import batch_statement
 from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
 from tracekit.stages.update.selection import batch_ranges, define_request_ids, select_late
 from tracekit.store import Database
@@ -86,6 +87,8 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 def returned(cursor: duckdb.DuckDBPyConnection, name: str) -> list[str]:
     """The columns that a statement gives."""
     text = queries.text(name)
+    if "FROM batch_spans" in text or "JOIN batch_spans" in text:
+        text = batch_statement(name, frozenset())
     parameters = duckdb.extract_statements(text)[0].named_parameters
     return cursor.sql(text, params={one: VALUES.get(one, 1) for one in parameters} or None).columns
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import duckdb
@@ -10,7 +11,7 @@ import pytest
 import tracekit
 from tests.unit.stages.stored import CLIENT, CONSUMER, ERROR, INTERNAL, SERVER, Span, store
 from tracekit import queries
-from tracekit.stages.mapping import EXPORTERS, make_batch_spans, needed
+from tracekit.stages.mapping import EXPORTERS, batch_statement, make_batch_spans, needed
 from tracekit.stages.update.reading import READ_BY_MAPPINGS
 from tracekit.store import Database
 
@@ -62,14 +63,14 @@ def rows_of(cursor: duckdb.DuckDBPyConnection) -> dict[str, set[int]]:
     )
     cursor.execute("SET VARIABLE batch_first_ns = 0")
     cursor.execute("SET VARIABLE batch_last_ns = 9223372036854775807")
-    make_batch_spans(cursor, "batch_spans")
+    keys = make_batch_spans(cursor, "batch_spans")
     for table, query in READ_BY_MAPPINGS.items():
-        cursor.execute(f"CREATE TEMP TABLE {table} AS {queries.text(query)}")
-    return {name: {row[0] for row in cursor.execute(_spans_of(name)).fetchall()} for name in EXPORTERS}
+        cursor.execute(f"CREATE TEMP TABLE {table} AS {batch_statement(query, keys)}")
+    return {name: {row[0] for row in cursor.execute(_spans_of(name, keys)).fetchall()} for name in EXPORTERS}
 
 
-def _spans_of(mapping: str) -> str:
-    return f"SELECT span_row FROM ({queries.text(f'stages/{mapping}')})"
+def _spans_of(mapping: str, keys: frozenset[str]) -> str:
+    return f"SELECT span_row FROM ({batch_statement(f'stages/{mapping}', keys)})"
 
 
 def test_what_is_left_out_says_nothing_about_any_kind_of_span() -> None:
@@ -96,6 +97,19 @@ def test_what_is_left_out_says_nothing_about_any_kind_of_span() -> None:
 
 
 _OF_TRACE = "SELECT * FROM all_spans WHERE trace_id = '{trace:032x}'::UUID"
+
+
+def test_what_statements_over_a_batch_read_is_among_the_mapped_attributes() -> None:
+    """What is not would be NULL whatever the spans have."""
+    mapped = {key for (key,) in duckdb.sql(queries.text("units/mapped_attributes")).fetchall()}
+    over_batches = [
+        text
+        for name in (*queries.names("stages"), *queries.names("units"))
+        if re.search(r"\b(FROM|JOIN) batch_spans\b", text := queries.text(name))
+    ]
+    read = {key for text in over_batches for key in re.findall(r"attributes\['([^']+)'\]", text)}
+    assert len(read) > 50
+    assert read <= mapped
 
 
 @pytest.mark.parametrize("capture", ["vllm_gateway", "train_ddp_gloo"])

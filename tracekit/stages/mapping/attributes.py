@@ -3,11 +3,16 @@
 To look for a key that a row group does not have makes DuckDB decode all attributes of the row group, to read
 one that it has is cheap. The store knows which keys the spans of each sender have; only those are read, the
 rest are NULL.
+
+What is NULL is so in the statement already: over a struct of all the fields that mappings read, a hundred, DuckDB
+takes longer to plan the statements of a batch than to run them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import duckdb
 
@@ -15,13 +20,28 @@ from tracekit import queries
 
 # More kinds of senders than this are read in one pass, which finds fewer row groups that can be left out.
 _SENDER_LIMIT = 8
+_NULL = "NULL::VARCHAR"
+# Statements times kinds of batches that a store has.
+_KEPT_STATEMENTS = 256
+_READ = re.compile(r"\b(?:\w+\.)?attributes\['([^']+)'\]")
+"""How every statement over `batch_spans` reads an attribute."""
+
+
+@lru_cache(maxsize=_KEPT_STATEMENTS)
+def batch_statement(name: str, keys: frozenset[str]) -> str:
+    """The statement `queries/<name>.sql` over the `batch_spans` of spans that have no attributes but `keys`.
+
+    The others that it reads are NULL in its text.
+    """
+    return _READ.sub(lambda read: read[0] if read[1] in keys else _NULL, queries.text(name))
 
 
 def make_batch_spans(cursor: duckdb.DuckDBPyConnection, query: str) -> frozenset[str]:
     """Make the view `batch_spans` of the spans that `queries/units/<query>.sql` selects.
 
-    Its column `attributes` is a struct of texts with all fields of `queries/units/mapped_attributes.sql`,
-    NULL where the span does not have the attribute. Returns the names of those that spans may have.
+    Its column `attributes` is a struct of texts with those fields of `queries/units/mapped_attributes.sql` that spans
+    of the store have, NULL where the span itself does not have the attribute. Returns the names of the fields: what
+    reads others is run as `batch_statement` has it.
     """
     cursor.execute(queries.text("units/said_values"))
     mapped = [key for (key,) in cursor.execute(queries.text("units/mapped_attributes")).fetchall()]
@@ -33,14 +53,8 @@ def make_batch_spans(cursor: duckdb.DuckDBPyConnection, query: str) -> frozenset
         _define_read_attributes(cursor, keys, frozenset(own))
         cursor.execute(f"{into}{statement} AND {which}")
         into = "INSERT INTO batch_rows "
-    fields = {key: f"attributes.{_quoted(key)}" if key in keys else _NULL for key in mapped}
-    cursor.execute(
-        f"CREATE OR REPLACE TEMP VIEW batch_spans AS SELECT * REPLACE ({_struct(fields)} AS attributes) FROM batch_rows"
-    )
+    cursor.execute("CREATE OR REPLACE TEMP VIEW batch_spans AS FROM batch_rows")
     return keys
-
-
-_NULL = "NULL::VARCHAR"
 
 
 def _senders(groups: list[tuple[list[str], list[int]]], keys: frozenset[str]) -> list[tuple[Iterable[str], str]]:

@@ -6,6 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from tracekit import queries
+from tracekit.stages.mapping.attributes import batch_statement
 
 EXPORTERS = (
     "dynamo",
@@ -36,7 +37,7 @@ STEP_EXPORTERS = ("tracekit", "unlabelled")
 
 def needed(cursor: duckdb.DuckDBPyConnection, exporters: tuple[str, ...], keys: frozenset[str]) -> list[str]:
     """The exporters that may have sent spans of the batch: planning a long statement takes its time, too."""
-    asked = cursor.execute(queries.text("units/batch_exporters"), {"keys": sorted(keys)})
+    asked = cursor.execute(batch_statement("units/batch_exporters", keys), {"keys": sorted(keys)})
     columns = [column[0] for column in asked.description]
     may_have_sent = dict(zip(columns, asked.fetchall()[0], strict=True))
     return [exporter for exporter in exporters if may_have_sent.get(exporter, True)]
@@ -51,5 +52,5 @@ def map_spans(
     The columns of each table are those that the file of the mapping describes.
     """
     return tuple(
-        cursor.sql(queries.text(f"stages/{exporter}")).to_arrow_table() for exporter in needed(cursor, exporters, keys)
+        cursor.sql(batch_statement(f"stages/{exporter}", keys)).to_arrow_table() for exporter in needed(cursor, exporters, keys)
     )

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracekit import queries
-from tracekit.stages.mapping import STEP_EXPORTERS, make_batch_spans, map_spans
+from tracekit.stages.mapping import STEP_EXPORTERS, batch_statement, make_batch_spans, map_spans
 from tracekit.stages.units import StepTables, TraceTables
 from tracekit.stages.update.selection import CLOCK_SLACK_NS
 
@@ -46,14 +46,14 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
     _drop_copies(cursor)
     _hang_joined(cursor)
     if MODEL_CALL_KEYS & set(keys):
-        _hang_leaked(cursor)
+        _hang_leaked(cursor, keys)
     for table, query in READ_BY_MAPPINGS.items():
-        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + queries.text(query))
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS " + batch_statement(query, keys))
     return TraceTables(
         spans=_table(cursor, "units/batch_columns"),
         mapped=map_spans(cursor, keys=keys),
         outcomes=cursor.sql("SELECT span_row, outcome FROM batch_outcomes").to_arrow_table(),
-        unawaited=_table(cursor, "units/batch_async"),
+        unawaited=cursor.sql(batch_statement("units/batch_async", keys)).to_arrow_table(),
         waits=_table(cursor, "units/batch_waits"),
         hosts=_table(cursor, "units/resource_hosts"),
         window_overrides=_table(cursor, "units/window_overrides"),
@@ -114,9 +114,9 @@ def _hang_joined(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _hang_leaked(cursor: duckdb.DuckDBPyConnection) -> None:
+def _hang_leaked(cursor: duckdb.DuckDBPyConnection, keys: frozenset[str]) -> None:
     """Let calls of a model whose named parent had ended hang below the span that holds them."""
-    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_leaked AS " + queries.text("units/leaked_calls"))
+    cursor.execute("CREATE OR REPLACE TEMP TABLE batch_leaked AS " + batch_statement("units/leaked_calls", keys))
     cursor.execute(
         "UPDATE batch_rows SET parent_span_id = batch_leaked.parent_span_id FROM batch_leaked "
         "WHERE batch_leaked.span_row = batch_rows.span_row"
@@ -149,7 +149,7 @@ def read_steps(cursor: duckdb.DuckDBPyConnection) -> StepTables:
     return StepTables(
         spans=_table(cursor, "units/batch_columns"),
         mapped=map_spans(cursor, keys=keys, exporters=STEP_EXPORTERS),
-        facts=_table(cursor, "units/step_spans"),
+        facts=cursor.sql(batch_statement("units/step_spans", keys)).to_arrow_table(),
     )
 
 
