@@ -182,12 +182,16 @@ def _judged(
         return None, counts, "too_few_blocks"
     judged = [replace(side, block_counts=side.block_counts[:-1]) for side in sliced]
     shows_chance = judged[0].block_counts.max(initial=0.0) >= blocks.FEWEST_BLOCKS
-    return from_slices(judged, _before(sides) if shows_chance else None), counts, None
+    of_sides = [
+        np.concatenate([*(pair[number].mean for pair in means.values()), shares.shares[number]]) for number in (0, 1)
+    ]
+    return from_slices(judged, _before(sides, of_sides) if shows_chance else None), counts, None
 
 
-def _before(sides: list[ComparedSide]) -> BeforeSide:
+def _before(sides: list[ComparedSide], means: list[np.ndarray]) -> BeforeSide:
     lengths = [int(np.ptp(side.units["start_ns"].to_numpy())) + 1 for side in sides]
-    return BeforeSide(0, max(lengths[0] / lengths[1], len(sides[0].units) / len(sides[1].units)), is_all=False)
+    ratio = max(lengths[0] / lengths[1], len(sides[0].units) / len(sides[1].units))
+    return BeforeSide.of(0, ratio, before=means[0], after=means[1])
 
 
 def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:

@@ -62,7 +62,8 @@ def judge(
     # A tail that is one short event has no spread inside, and says nothing of how often there is such an event.
     is_spread = all(_quarter_count(cohort) >= blocks.FEWEST_BLOCKS for cohort in (tail, reference))
     fewest = 1 if is_spread else blocks.MINIMUM_BLOCKS
-    return _by_blocks(sides, fewest, is_all=_is_all(tail), has_before=True, places=places)
+    means = [with_total(sums.total_ns(number) / max(cohorts[number].count, 1)) for number in (TAIL, REFERENCE)]
+    return _by_blocks(sides, fewest, is_all=_is_all(tail), means=means, places=places)
 
 
 def _is_all(tail: Cohort) -> bool:
@@ -85,12 +86,12 @@ def _by_blocks(
     fewest: int = 1,
     *,
     is_all: bool = False,
-    has_before: bool = False,
+    means: list[np.ndarray] | None = None,
     places: float = 1.0,
 ) -> Judgement:
     """Judge by blocks of each side; with fewer independent ones than `fewest` not at all.
 
-    `has_before`: whether the second side is the time before the first.
+    `means`: of every estimate on both sides, float64[S + 1] each, where the second side is the time before the first.
     """
     sliced = [_sliced(units, contributions, is_all=is_all) for units, contributions in sides]
     counts = [max(1, int(side.block_counts[-1])) for side in sliced]
@@ -101,19 +102,19 @@ def _by_blocks(
     ]
     if min(occupied) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
-    before = _before(sides, sliced, is_all=is_all) if has_before else None
+    before = None if means is None else _before(sides, sliced, means)
     return Judgement("blocks", counts, lengths, from_slices(sliced, before, places=places))
 
 
 def _before(
-    sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide], *, is_all: bool
+    sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide], means: list[np.ndarray]
 ) -> BeforeSide | None:
     """The second side as the one before, where any of its estimates has blocks enough to show what is chance."""
     if sliced[1].block_counts.max() < blocks.FEWEST_BLOCKS:
         return None
     (after, _), (before, _) = sides
     ratio = max(before.duration_ns / max(after.duration_ns, 1), before.count / max(after.count, 1))
-    return BeforeSide(1, ratio, is_all)
+    return BeforeSide.of(1, ratio, before=means[1], after=means[0])
 
 
 def _sliced(units: MeasuredUnits, contributions: np.ndarray, *, is_all: bool) -> SlicedSide:

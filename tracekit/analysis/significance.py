@@ -55,7 +55,13 @@ class Uncertainty:
         skew_high = _bent(self.reach, self.skewness)
         low = estimates - self.standard_error * np.maximum(skew_high, self.reach)
         high = estimates - self.standard_error * np.minimum(skew_low, -self.reach)
-        return (low, high) if self.before is None else self.before.narrowed(estimates, low, high)
+        if self.before is None:
+            return low, high
+        own_low, own_high = self.before.intervals(estimates)
+        # What only the spread of both sides shows to differ from zero has the interval of that.
+        is_only_here = ((low > 0) | (high < 0)) & (own_low <= 0) & (own_high >= 0)
+        is_told = (self.before.standard_error > 0) & ~is_only_here
+        return np.where(is_told, own_low, low), np.where(is_told, own_high, high)
 
 
 @dataclass(frozen=True)
@@ -86,12 +92,6 @@ class Before:
         """Ends of the 95 % interval of how much longer this time took than it would have."""
         low, high = _reached(self.reach, self.skewness)
         return estimates - self.standard_error * high, estimates - self.standard_error * low
-
-    def narrowed(self, estimates: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those intervals where they say more than the given ones."""
-        own_low, own_high = self.intervals(estimates)
-        is_narrower = (self.standard_error > 0) & (own_high - own_low < high - low)
-        return np.where(is_narrower, own_low, low), np.where(is_narrower, own_high, high)
 
 
 @dataclass(frozen=True)
@@ -149,13 +149,19 @@ def from_slices(sides: list[SlicedSide], before: BeforeSide | None = None, *, pl
 class BeforeSide:
     """The side before: its `number`, and how many times as long as the other side it is (`length_ratio`).
 
-    Or how many times as many units it has, where that is more: the mean of a few differs more. `is_all`: whether the
-    estimates are of all units. The slowest are few, their times long-tailed: the time before may lack what they have.
+    Or how many times as many units it has, where that is more: the mean of a few differs more. `scale`: float64[S], by
+    how much the estimates after are to be shrunk to be as large as those before, at most 1.
     """
 
     number: int
     length_ratio: float
-    is_all: bool
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, number: int, length_ratio: float, before: np.ndarray, after: np.ndarray) -> BeforeSide:
+        """The side before with the means of both sides: float64[S] each."""
+        scale = np.divide(before, after, out=np.ones(len(after)), where=after > 0)
+        return cls(number, length_ratio, np.clip(scale, 0.0, 1.0))
 
 
 def _judged_before(
@@ -164,8 +170,10 @@ def _judged_before(
     """The spread that both sides would have if the one after were as the one before.
 
     A time as long as the side after would spread by the variance of the side before times the ratio of their lengths,
-    and not by less than its own slices do as if they were independent. Of estimates for which the side before has too
-    few independent blocks to show it, nothing is said.
+    and not by less than its own slices do as if they were independent: the time before may lack the longest of what it
+    has. How much longer the time after took than it would have is another matter: what made it longer spreads too, and
+    is no chance. So for the interval its slices are scaled to the mean before; relative to the mean they spread alike.
+    Of estimates for which the side before has too few independent blocks to show it, nothing is said.
     """
     variance, cubes, freedom = moments[before.number]
     after = sides[1 - before.number]
@@ -173,7 +181,7 @@ def _judged_before(
     apart = (after.contributions**2).sum(axis=0)
     is_shown = sides[before.number].block_counts >= blocks.FEWEST_BLOCKS
     test_error = np.sqrt(variance + np.maximum(variance * ratio, apart)) * is_shown
-    error = np.sqrt(variance * (1 + ratio)) * is_shown if before.is_all else test_error
+    error = np.sqrt(variance + np.maximum(variance * ratio, apart * before.scale**2)) * is_shown
     # A mean of n has the third moment of one over n squared.
     skewness = _skewness(cubes * (ratio**2 - 1), error, freedom)
     numbers = freedom.astype(int).tolist()

@@ -47,8 +47,26 @@ def test_a_calm_stage_is_judged_by_the_time_before_though_a_queue_swings() -> No
     ]
     estimates = np.array([2.0, 2.0])
     assert from_slices(sides).exceeds(estimates).tolist() == [False, False]
-    judged = from_slices(sides, BeforeSide(number=1, length_ratio=1.0, is_all=True))
+    judged = from_slices(sides, BeforeSide(number=1, length_ratio=1.0, scale=np.ones(2)))
     assert judged.exceeds(estimates).tolist() == [True, False]
+
+
+def test_how_a_fault_swings_by_itself_does_not_widen_the_interval_of_what_it_did() -> None:
+    """A stage of 1 takes 20, spread as much: what it would have taken without the fault spread as before."""
+    before, after = noise(2)[:, :1], noise(3)[:, :1]
+    counts = np.ones(1024, dtype=np.int64)
+
+    def interval(factor: float) -> tuple[float, float]:
+        means = np.array([1.0]), np.array([factor])
+        sides = [SlicedSide(part, counts, np.array([64.0])) for part in (factor * after, before)]
+        judged = from_slices(sides, BeforeSide.of(1, 1.0, *means))
+        assert judged.exceeds(np.array([1e6])).all()
+        low, high = judged.intervals(np.array([factor - 1]))
+        return float(low[0]), float(high[0])
+
+    (low, high), (usual_low, usual_high) = interval(20.0), interval(1.0)
+    assert high - low == pytest.approx(usual_high - usual_low)
+    assert low < 19 < high
 
 
 @pytest.mark.parametrize(("unit_share", "own_ns", "other_ns", "named"), [

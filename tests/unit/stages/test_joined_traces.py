@@ -127,6 +127,15 @@ def test_two_candidates_are_one_request_and_ambiguous(database: Database) -> Non
     assert {"joined", "ambiguous_join"} <= flags(unit)
 
 
+@pytest.mark.parametrize("order", [(2, 3), (3, 2)])
+def test_a_request_has_the_tokens_of_one_of_its_candidates(database: Database, order: tuple[int, int]) -> None:
+    """The client was answered once, whichever engine did it: 512 and 64, not twice as many."""
+    store(database, [api(rid="q"), *(engine(trace, 30 + trace, 2840, rid="q") for trace in order)])
+    [unit] = units(database)
+    assert (unit["input_tokens"], unit["output_tokens"]) == (512, 64)
+    assert "ambiguous_join" in flags(unit)
+
+
 def test_what_does_not_fit_in_time_is_not_joined(database: Database) -> None:
     """An engine that starts after the gateway has answered serves another request of the same name."""
     store(database, [api(rid="q"), engine(2, rid="q"), engine(3, 9000, 9900, rid="q")])

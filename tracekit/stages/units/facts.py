@@ -15,14 +15,17 @@ _MOST_TOKENS = 10**9
 """No request has more: a thousand times the longest context there is."""
 
 
-def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partition) -> pl.DataFrame:
+def request_facts(
+    facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partition, alternatives: pl.DataFrame
+) -> pl.DataFrame:
     """One row a key, in order, with what is known about its request.
 
     `facts` are those of the mappings, `outcomes` what root spans say (`row`, `outcome`), `partition` the
-    partition whose rows both refer to. Every layer that a request passes may tell the same fact; one is
-    taken: the first token from the outermost layer that saw it, the last token and the token counts from the
-    engine, else from the call. Where several calls of one layer compete there is no single first or last
-    token.
+    partition whose rows both refer to. `alternatives`: rows of traces of one kind beside each other, any of which
+    may have served the request (`row`, `kind_no`, `trace_no_of_kind`): it has the tokens of one of them. Every
+    layer that a request passes may tell the same fact; one is taken: the first token from the outermost layer that
+    saw it, the last token and the token counts from the engine, else from the call. Where several calls of one
+    layer compete there is no single first or last token.
 
     Columns: `key`, `root_row`, `start_ns`, `end_ns`, `first_token_ns`, `last_token_ns`, `input_tokens`,
     `output_tokens`, `model`, `outcome`, `vantage` (the layer that saw the first token, else as `seen_from`),
@@ -40,7 +43,7 @@ def request_facts(facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partit
     ).join(outcomes.rename({"row": "root_row", "outcome": "root_outcome"}), on="root_row", how="left")
     if facts.is_empty():
         return _without_facts(keys)
-    placed = _with_likely_counts(_on_root_clock(facts, partition))
+    placed = _with_counts_of_one(_with_likely_counts(_on_root_clock(facts, partition)), alternatives)
     joined = (
         keys.join(_first_tokens(placed), on="key", how="left")
         .join(_engines(placed), on="key", how="left")
@@ -102,6 +105,23 @@ def _with_likely_counts(facts: pl.DataFrame) -> pl.DataFrame:
             ignore_nulls=True,
         ).replace("", None),
     )
+
+
+def _with_counts_of_one(facts: pl.DataFrame, alternatives: pl.DataFrame) -> pl.DataFrame:
+    """Token counts of one trace of each kind that a request has several of beside each other: that with most of them.
+
+    Which of them served it is not known, and the request is flagged so; that several did is not likely.
+    """
+    if alternatives.is_empty():
+        return facts
+    beside = facts.join(alternatives, on="row", how="left", maintain_order="left")
+    sums = (pl.col(name).fill_null(0).sum() for name in reversed(_COUNTS))
+    counted = beside.drop_nulls("kind_no").group_by("kind_no", "trace_no_of_kind").agg(*sums)
+    order = [*reversed(_COUNTS), "trace_no_of_kind"]
+    chosen = counted.sort(order, descending=[True, True, False]).unique("kind_no", keep="first", maintain_order=True)
+    is_counted = pl.col("kind_no").is_null() | pl.col("trace_no_of_kind").is_in(chosen["trace_no_of_kind"].to_list())
+    kept = (pl.when(is_counted).then(pl.col(name)).alias(name) for name in _COUNTS)
+    return beside.with_columns(*kept).drop("kind_no", "trace_no_of_kind")
 
 
 def _outermost(facts: pl.DataFrame, column: str) -> pl.DataFrame:

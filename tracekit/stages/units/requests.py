@@ -65,13 +65,13 @@ def partitioned(batch: TraceBatch) -> tuple[TraceBatch, Partition, pl.DataFrame,
     """
     span_facts = batch.operations.facts
     critical = partition(batch.forest, rule="critical", skew=batch.skew)
-    facts = request_facts(span_facts, batch.outcomes, critical)
+    facts = request_facts(span_facts, batch.outcomes, critical, batch.alternatives)
     post_root_ns = critical.defects.post_root_ns
     forest = with_streamed_roots(batch.forest, span_facts, facts, critical)
     if forest is not batch.forest:
         batch = replace(batch, forest=forest)
         critical = partition(forest, rule="critical", skew=batch.skew)
-        facts = request_facts(span_facts, batch.outcomes, critical)
+        facts = request_facts(span_facts, batch.outcomes, critical, batch.alternatives)
     return batch, critical, facts, post_root_ns
 
 

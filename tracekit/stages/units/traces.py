@@ -30,6 +30,8 @@ class TraceTables:
     waits : what spans say they waited for, in the same trace or not: `span_row`, `awaited_row`.
     hosts : number of the host of each resource, -1 where unknown: `resource_id`, `host`.
     window_overrides : stages that are something else in a window: `stage`, `window`, `becomes`.
+    alternatives : spans of traces of one kind beside each other in a request, any of which may have served it:
+        `span_row`, `kind_no`, `trace_no_of_kind`.
     """
 
     spans: pa.Table
@@ -39,6 +41,7 @@ class TraceTables:
     waits: pa.Table
     hosts: pa.Table
     window_overrides: pa.Table
+    alternatives: pa.Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,7 @@ class TraceBatch:
 
     `outcomes` is what root spans say (`row`, `outcome`); `skew` None where no clock needs correcting;
     `window_overrides` are the stages that are something else in a window (`stage`, `window`, `becomes`).
+    `alternatives`: rows of traces any of which may have served the request (`row`, `kind_no`, `trace_no_of_kind`).
     """
 
     spans: Spans
@@ -55,6 +59,7 @@ class TraceBatch:
     skew: Skew | None
     outcomes: pl.DataFrame
     window_overrides: pl.DataFrame
+    alternatives: pl.DataFrame
 
 
 def trace_batch(tables: TraceTables) -> TraceBatch:
@@ -70,6 +75,7 @@ def trace_batch(tables: TraceTables) -> TraceBatch:
         skew=skew,
         outcomes=_outcomes(spans, tables.outcomes),
         window_overrides=pl.DataFrame(tables.window_overrides),
+        alternatives=_alternatives(spans, tables.alternatives),
     )
 
 
@@ -120,6 +126,11 @@ def _waits(spans: Spans, waits: pa.Table) -> NDArray[np.int64]:
     is_inside = spans.key[row] == spans.key[awaited]
     waits_for[row[is_inside]] = awaited[is_inside]
     return waits_for
+
+
+def _alternatives(spans: Spans, alternatives: pa.Table) -> pl.DataFrame:
+    row = spans.rows_of(alternatives["span_row"].to_numpy())
+    return pl.DataFrame(alternatives).select(pl.Series("row", row), "kind_no", "trace_no_of_kind")
 
 
 def _outcomes(spans: Spans, outcomes: pa.Table) -> pl.DataFrame:

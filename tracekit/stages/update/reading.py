@@ -57,6 +57,7 @@ def read_traces(cursor: duckdb.DuckDBPyConnection) -> TraceTables:
         waits=_table(cursor, "units/batch_waits"),
         hosts=_table(cursor, "units/resource_hosts"),
         window_overrides=_table(cursor, "units/window_overrides"),
+        alternatives=_table(cursor, "units/batch_alternatives"),
     )
 
 
