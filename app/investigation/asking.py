@@ -64,13 +64,13 @@ class Answers:
 
     def _joined(self, question: Hashable, opened: Callable[[], Any], ask: Ask) -> _Asked:
         with self._lock:
-            asked = self._asked.get(question)
-            if asked is None:
-                asked = self._asked[question] = _Asked()
+            if question in self._asked:
+                self._asked.move_to_end(question)
+                self._asked[question].waiting += 1
+            else:
+                self._asked[question] = asked = _Asked(waiting=1)
                 self._threads.submit(self._run, question, asked, opened, ask)
-            self._asked.move_to_end(question)
-            asked.waiting += 1
-            return asked
+            return self._asked[question]
 
     def _left(self, question: Hashable, asked: _Asked) -> None:
         with self._lock:
@@ -83,7 +83,9 @@ class Answers:
     def _run(self, question: Hashable, asked: _Asked, opened: Callable[[], Any], ask: Ask) -> None:
         try:
             with opened() as asked.store:
-                found = ask(asked.store) if asked.waiting else None
+                if not asked.waiting:
+                    raise tk.QueryError("nobody waits for the answer any more")
+                found = ask(asked.store)
         except BaseException as error:
             with self._lock:
                 self._forget(question, asked)

@@ -93,6 +93,31 @@ def test_the_last_one_who_leaves_ends_the_question(path: Path) -> None:
         assert ended.wait(60)
 
 
+def test_a_question_that_everybody_left_before_its_turn_is_not_asked(path: Path) -> None:
+    """Nor is what it would have answered kept: who asks again is answered."""
+    from investigation.asking import Answers
+
+    answers, go, left = Answers(), threading.Event(), list[int]()
+
+    def look() -> None:
+        raise LeftError
+
+    def wait_for_go(store: tk.Store) -> None:
+        go.wait()
+
+    with ThreadPoolExecutor(8) as pages:
+        taken = [pages.submit(answers.answer, number, opener(path), wait_for_go) for number in range(8)]
+        while len([thread for thread in threading.enumerate() if "tracekit-asking" in thread.name]) < 8:
+            pass
+        with pytest.raises(LeftError):
+            answers.answer("question", opener(path), lambda store: left.append(1), look=look)
+        go.set()
+        for each in taken:
+            each.result()
+    assert answers.answer("question", opener(path), lambda store: 42) == 42
+    assert not left
+
+
 def test_what_is_kept_is_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer that was looked at longest ago goes first."""
     from investigation import asking
