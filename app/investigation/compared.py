@@ -10,7 +10,7 @@ import streamlit as st
 
 from investigation.address import Address
 from investigation.border import dataframe
-from investigation.headlines import plain_tail
+from investigation.headlines import plain_tail, that_may_have_changed
 from investigation.page import answer_state
 from investigation.scope import address_moment
 from investigation.store import StoreFile, rows
@@ -61,7 +61,7 @@ def _times(file: StoreFile) -> list[tuple[str, str, str]]:
     found = [("The first half of the time against the second", _window(first, middle), _window(middle, last))]
     if "request" not in rows(file, "explore/unit_outcomes")["kind"].to_list():
         return found
-    for metric in ("ttft", "e2e"):
+    for metric in that_may_have_changed(file, ("ttft", "e2e")):
         answer = plain_tail(file, metric)
         begin, end = answer.change_start_ns, answer.change_end_ns
         if begin is not None and begin > first:

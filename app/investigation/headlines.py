@@ -13,6 +13,7 @@ from investigation.pick import STRAGGLERS_PAGE, TAIL_PAGE, TRACE_PAGE, late_step
 from investigation.scope import scope
 from investigation.store import (
     StoreFile,
+    changed_metrics,
     failures_answer,
     goodput_answer,
     quality_answer,
@@ -145,15 +146,26 @@ def _since(answer: Any) -> str:
 def changed_metric(file: StoreFile, metrics: Sequence[str]) -> tuple[str, Any, bool]:
     """The first metric in which the store changed and a stage can be named for it, with its answer; else the first.
 
-    Last whether the store changed in any of them.
+    Last whether the store changed in any of them. Metrics in which nothing stands out are not compared.
     """
-    has_changed = False
-    for metric in metrics:
+    first = plain_tail(file, metrics[0])
+    has_changed = first.change_start_ns is not None
+    if has_changed and first.verdict in _NAMING_VERDICTS:
+        return metrics[0], first, True
+    for metric in that_may_have_changed(file, metrics[1:]):
         answer = plain_tail(file, metric)
         has_changed = has_changed or answer.change_start_ns is not None
         if answer.change_start_ns is not None and answer.verdict in _NAMING_VERDICTS:
             return metric, answer, True
-    return metrics[0], plain_tail(file, metrics[0]), has_changed
+    return metrics[0], first, has_changed
+
+
+def that_may_have_changed(file: StoreFile, metrics: Sequence[str]) -> list[str]:
+    """Those metrics of requests for which a plain tail may find a change."""
+    if not metrics:
+        return []
+    filters = scope().of(UnitKind.REQUEST)
+    return changed_metrics(file, tuple(metrics), where=filters.sql(), outcome=filters.outcome or Outcome.OK)
 
 
 def slow_steps(file: StoreFile) -> Finding:

@@ -8,8 +8,9 @@ arrive (`investigation.seen_marks`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import polars as pl
 import streamlit as st
 
 import tracekit as tk
+from investigation.asking import answers, is_still_looked_at
 from investigation.chosen import chosen_store
 from investigation.seen_marks import seen_mark
 
@@ -70,73 +72,77 @@ def rows(file: StoreFile, query: str, **parameters: Any) -> pl.DataFrame:
         return store.query(query, **parameters)
 
 
-@st.cache_data(max_entries=32, show_spinner="Splitting the tail by stage …")
+def _answered(file: StoreFile, told: str, question: str, *arguments: Hashable, **options: Hashable) -> Any:
+    """What the method `question` of the store answers; `told` says meanwhile what is done.
+
+    Who leaves the page or stops it ends the question, where nobody else waits for it.
+    """
+
+    def ask(store: tk.Store) -> Any:
+        return getattr(store, question)(*arguments, **options)
+
+    key = (file, question, arguments, tuple(sorted(options.items())))
+    with st.spinner(told, show_time=True):
+        return answers().answer(key, partial(opened, file), ask, look=is_still_looked_at)
+
+
 def tail_answer(
     file: StoreFile, *, metric: str, quantile: float | None, where: str | None, baseline: str, outcome: str
 ) -> Any:
     """`tracekit.Store.tail`."""
-    with opened(file) as store:
-        return store.tail(metric, quantile=quantile, where=where, baseline=baseline, outcome=outcome)
+    options = {"quantile": quantile, "where": where, "baseline": baseline, "outcome": outcome}
+    return _answered(file, f"Splitting {metric} by stage …", "tail", metric, **options)
 
 
-@st.cache_data(max_entries=8, show_spinner="Looking for whom the ranks waited …")
+def changed_metrics(file: StoreFile, metrics: tuple[str, ...], *, where: str | None, outcome: str) -> list[str]:
+    """Those of some metrics in which `tail` may find a change."""
+    told = "Looking for when the store changed …"
+    found = _answered(file, told, "changed_metrics", metrics, where=where, outcome=outcome)
+    return list(found.filter(pl.col("episode_count") > 0)["metric"])
+
+
 def stragglers_answer(file: StoreFile, *, job: str | None = None) -> Any:
     """`tracekit.Store.stragglers`."""
-    with opened(file) as store:
-        return store.stragglers(job=job)
+    return _answered(file, "Looking for whom the ranks waited …", "stragglers", job=job)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
 def quality_answer(file: StoreFile) -> Any:
     """`tracekit.Store.quality`."""
-    with opened(file) as store:
-        return store.quality()
+    return _answered(file, "Checking what arrived …", "quality")
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def operations(file: StoreFile, trace_id: str) -> pl.DataFrame:
-    """`tracekit.Store.operations`."""
-    with opened(file) as store:
-        return store.operations(trace_id=trace_id)
-
-
-@st.cache_data(max_entries=16, show_spinner="Adding up where the time went …")
 def goodput_answer(file: StoreFile, *, job: str | None = None, price: float | None = None) -> Any:
     """`tracekit.Store.goodput` of training jobs."""
-    with opened(file) as store:
-        return store.goodput(job=job, price=price)
+    return _answered(file, "Adding up where the time went …", "goodput", job=job, price=price)
 
 
-@st.cache_data(max_entries=16, show_spinner="Judging requests by the SLO …")
 def request_goodput_answer(file: StoreFile, *, slo: str, where: str | None = None) -> Any:
     """`tracekit.Store.request_goodput`."""
-    with opened(file) as store:
-        return store.request_goodput(slo, where=where)
+    return _answered(file, "Judging requests by the SLO …", "request_goodput", slo, where=where)
 
 
-@st.cache_data(max_entries=16, show_spinner="Looking for what failed first …")
 def failures_answer(file: StoreFile, *, where: str | None = None, job: str | None = None) -> Any:
     """`tracekit.Store.failures`."""
-    with opened(file) as store:
-        return store.failures(where=where, job=job)
+    return _answered(file, "Looking for what failed first …", "failures", where=where, job=job)
 
 
-@st.cache_data(max_entries=16, show_spinner="Comparing …")
 def compare_answer(file: StoreFile, *, before: str, after: str, slo: str | None, where: str | None) -> Any:
     """`tracekit.Store.compare`."""
-    with opened(file) as store:
-        return store.compare(before, after, slo=slo, where=where)
+    return _answered(file, "Comparing …", "compare", before, after, slo=slo, where=where)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
 def metrics_answer(file: StoreFile, metric: str | None, *, by: tuple[str, ...], every_s: float | None) -> Any:
     """`tracekit.Store.metrics`."""
-    with opened(file) as store:
-        return store.metrics(metric, by=by, every_s=every_s)
+    return _answered(file, "Reading metrics …", "metrics", metric, by=by, every_s=every_s)
 
 
-@st.cache_data(max_entries=8, show_spinner="Running the statement …")
+def operations(file: StoreFile, trace_id: str) -> pl.DataFrame:
+    """`tracekit.Store.operations`."""
+    found: pl.DataFrame = _answered(file, "Reading the trace …", "operations", trace_id=trace_id)
+    return found
+
+
 def sql_rows(file: StoreFile, statement: str) -> pl.DataFrame:
     """`tracekit.Store.sql` of a statement that only looks."""
-    with opened(file) as store:
-        return store.sql(statement)
+    found: pl.DataFrame = _answered(file, "Running the statement …", "sql", statement)
+    return found

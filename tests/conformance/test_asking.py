@@ -7,11 +7,13 @@ import socket
 import time as clock
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -19,6 +21,7 @@ import tracekit as tk
 from tests.conformance import exports
 from tests.conformance.conftest import JSON, Answer, request
 from tracekit.api import Store
+from tracekit.errors import StoreLockedError
 from tracekit.receiver import Receiver, ReceiverSettings
 from tracekit.remote import Endpoint, RemoteStore, announced, endpoint_of
 from tracekit.remote.wire import rows_from
@@ -96,9 +99,27 @@ def test_a_parameter_that_cannot_be_read_is_refused(receiver: Receiver, value: o
     assert (answer.status, "known marks: $datetime" in json.loads(answer.body)["message"]) == (400, True)
 
 
+def test_who_leaves_the_server_waits_no_longer(remote: RemoteStore) -> None:
+    """The question ends there, too (`test_governor`)."""
+    endless = "SELECT sum(hash(a.range + b.range)) FROM range(10_000_000) AS a, range(10_000_000) AS b"
+    with ThreadPoolExecutor(1) as askers:
+        asked = askers.submit(remote.sql, endless)
+        while not asked.done():
+            remote.interrupt()
+            wait([asked], timeout=0.05)
+        with pytest.raises(StoreLockedError, match="does not answer"):
+            asked.result()
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "options"),
-    [("tail", ("e2e",), {"quantile": 0.9}), ("quality", (), {}), ("stragglers", (), {}), ("report", (), {})],
+    [
+        ("tail", ("e2e",), {"quantile": 0.9}),
+        ("changed_metrics", (["e2e"],), {}),
+        ("quality", (), {}),
+        ("stragglers", (), {}),
+        ("report", (), {}),
+    ],
 )
 def test_answers_are_the_same_through_the_server(
     receiver: Receiver, remote: RemoteStore, name: str, arguments: tuple[str, ...], options: dict[str, object]
@@ -109,6 +130,8 @@ def test_answers_are_the_same_through_the_server(
     assert type(there) is type(here)
     if hasattr(here, "as_dict"):
         assert json.dumps(there.as_dict()) == json.dumps(here.as_dict())
+    elif isinstance(here, pl.DataFrame):
+        assert_frame_equal(there, here)
     else:
         assert_frame_equal(there.rows, here.rows)
         assert there.text == here.text

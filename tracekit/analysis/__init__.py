@@ -14,6 +14,7 @@ from tracekit.analysis.answer import (
 )
 from tracekit.analysis.batching import ServingChange
 from tracekit.analysis.blocks import MINIMUM_BLOCKS
+from tracekit.analysis.changed_metrics import changed_metrics
 from tracekit.analysis.checks import CHECKS, Check, Finding
 from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
 from tracekit.analysis.compare import compare
@@ -134,6 +135,7 @@ __all__ = [
     "answer_kinds",
     "band_cohort",
     "certain_stages",
+    "changed_metrics",
     "chosen_quantile",
     "clear_differences",
     "clear_whose",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tracekit.schema import OUTCOMES
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tracekit.analysis import (
         CompareAnswer,
         FailuresAnswer,
@@ -72,6 +74,17 @@ class Questions(ABC):
         options = {"quantile": quantile, "where": where, "baseline": baseline, "outcome": outcome}
         answer: TailAnswer = self.ask("tail", metric, **options)
         return answer
+
+    def changed_metrics(
+        self, metrics: Sequence[Metric], *, where: str | None = None, outcome: str = OUTCOMES[0]
+    ) -> pl.DataFrame:
+        """In which metrics anything stands out over time; see `tracekit.analysis.changed_metrics`.
+
+        >>> store.changed_metrics(["ttft", "e2e"])["metric"].to_list()
+        ['ttft', 'e2e']
+        """
+        found: pl.DataFrame = self.ask("changed_metrics", list(metrics), where=where, outcome=outcome)
+        return found
 
     def stragglers(self, *, job: str | None = None) -> StragglersAnswer:
         """Which rank made the others wait; see `tracekit.analysis.stragglers`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tracekit.api.store import Store
@@ -29,7 +30,14 @@ def _within_limits(
 
     @wraps(question)
     def ask(store: SharedStore, *arguments: Asked.args, **options: Asked.kwargs) -> Replied:
-        answer: Replied = store._held.ask(lambda database: question(Store(database), *arguments, **options))
+        thread = get_ident()
+        try:
+            answer: Replied = store._held.ask(
+                lambda database: question(Store(database), *arguments, **options),
+                queued=lambda end: store._ends.update({thread: end}),
+            )
+        finally:
+            store._ends.pop(thread, None)
         return answer
 
     return ask
@@ -40,6 +48,8 @@ class SharedStore(Store):
 
     def __init__(self, held: HeldStore) -> None:
         self._held = held
+        self._ends: dict[int, Callable[[], None]] = {}
+        """What ends the question of each thread."""
 
     @property
     def database(self) -> Database:
@@ -57,6 +67,11 @@ class SharedStore(Store):
     ask = _within_limits(Store.ask)
     operations = _within_limits(Store.operations)
     report = _within_limits(Store.report)
+
+    def interrupt(self) -> None:
+        """See `Store.interrupt`; what others ask of the server goes on."""
+        for end in list(self._ends.values()):
+            end()
 
     def close(self) -> None:
         """Do nothing: the server closes the file when it stops."""
@@ -115,6 +130,10 @@ class ServedStore(Store):
     def report(self, *, html: bool = False) -> Output:
         """See `Store.report`."""
         return self._remote.answer("report", html=html)
+
+    def interrupt(self) -> None:
+        """See `Store.interrupt`; the server ends a question that nobody waits for."""
+        self._remote.interrupt()
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""

@@ -217,6 +217,15 @@ class Store(Questions):
 
         return report.report(self._database, html=html)
 
+    def interrupt(self) -> None:
+        """End what other threads ask of this store just now: there it raises an error, and what they ask next runs.
+
+        A question is many statements, and one of them may just have ended: repeat it until the question has.
+
+        >>> store.interrupt()
+        """
+        self._database.interrupt()
+
     def close(self) -> None:
         """Close the file. What was ingested is already durable.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
@@ -29,6 +30,13 @@ class RemoteStore:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
+        self._open: list[http.client.HTTPConnection] = []
+
+    def interrupt(self) -> None:
+        """Leave the server: who waits for an answer in another thread gets `StoreLockedError`."""
+        for connection in list(self._open):
+            with suppress(OSError, AttributeError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
 
     def sql(self, statement: str, /, **parameters: Any) -> pl.DataFrame:
         """Rows of one SELECT statement; the server allows no other.
@@ -62,6 +70,7 @@ class RemoteStore:
     def _post(self, path: str, content: bytes | Iterable[bytes], *, media_type: str) -> tuple[dict[str, str], bytes]:
         address = urlsplit(self.endpoint.url)
         connection = _connection(address, self.endpoint.certificate)
+        self._open.append(connection)
         headers = {"Content-Type": media_type}
         if self.endpoint.token is not None:
             headers["Authorization"] = f"Bearer {self.endpoint.token}"
@@ -79,6 +88,7 @@ class RemoteStore:
                 pid=self.endpoint.pid,
             ) from error
         finally:
+            self._open.remove(connection)
             connection.close()
         if response.status != http.client.OK:
             raise _error(response.status, body)

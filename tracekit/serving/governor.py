@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import duckdb
@@ -146,16 +147,25 @@ class Governor:
         self._watcher = threading.Thread(target=self._watch, name="tracekit-governor", daemon=True)
         self._watcher.start()
 
-    def ask(self, work: Callable[[Database], Answer]) -> Answer:
+    def ask(
+        self, work: Callable[[Database], Answer], *, queued: Callable[[Callable[[], None]], None] | None = None
+    ) -> Answer:
         """What `work` makes of the database, for a caller in another thread of this process.
 
+        `queued` is given at once what ends it from another thread, whether it runs or waits for its turn.
         Raises what `work` raises; `QueryError` when it was stopped, `BusyError` when it got no turn.
         """
-        _, running = self.submit(lambda question, database: work(database), time_limit_s=self.limits.time_s)
+        question, running = self.submit(lambda _, database: work(database), time_limit_s=self.limits.time_s)
+        if queued is not None:
+            queued(partial(self._end, question, running))
         try:
             return running.result()
         except CancelledError as error:
-            raise _stopping() from error
+            raise question.stopped or _stopping() from error
+
+    def _end(self, question: Question, running: Future[Any]) -> None:
+        question.stop(QueryError("nobody waits for the answer any more"))
+        self._forget(running)
 
     async def answer(
         self,
@@ -172,8 +182,7 @@ class Governor:
         while not pending.done():
             await asyncio.wait([pending], timeout=watch_s)
             if not pending.done() and await has_left():
-                question.stop(QueryError("nobody waits for the answer any more"))
-                self._forget(running)
+                self._end(question, running)
         if running.cancelled():
             raise _stopping()
         return await pending
@@ -215,8 +224,8 @@ class Governor:
         self.stop_all(why="the server is stopping", timeout_s=timeout_s)
 
     def _forget(self, running: Future[Any]) -> None:
-        if running.cancel():
-            with self._changed:
+        with self._changed:
+            if not running.cancelled() and running.cancel():
                 self._waiting -= 1
 
     def _run(self, question: Question, work: Callable[[Question, Database], Answer], asked_at: float) -> Answer:

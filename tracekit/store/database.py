@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -176,6 +176,13 @@ class Database:
                 _roll_back(cursor)
                 raise
             cursor.execute("COMMIT")
+
+    def interrupt(self) -> None:
+        """End what runs on its cursors just now, in whatever thread: it raises DuckDB's `InterruptException`."""
+        with self._cursor_lock:
+            for cursor in list(self._cursors):
+                with suppress(duckdb.Error):
+                    cursor.interrupt()
 
     def close(self) -> None:
         """Close the store; cursors that are in use go on to the end of their work."""

@@ -13,8 +13,11 @@ from tracekit.store.database import Database
 class HeldStore(Protocol):
     """A store that this process serves."""
 
-    def ask(self, work: Callable[[Database], Any]) -> Any:
-        """What `work` makes of the open database. Raises `StoreError` while it cannot be used."""
+    def ask(self, work: Callable[[Database], Any], *, queued: Callable[[Callable[[], None]], None] = ...) -> Any:
+        """What `work` makes of the open database. Raises `StoreError` while it cannot be used.
+
+        `queued` is given at once what ends it from another thread.
+        """
         ...
 
 
