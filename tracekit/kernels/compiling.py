@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _STARTED_S = time.time()
-_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+([^\n]+))", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+([^\n]+))", re.MULTILINE)
 
 
 def kernel(function: _Function) -> _Function:
@@ -163,7 +163,8 @@ def source_digest(module: str) -> str:
     """A digest of everything that a module's kernels may have been built from.
 
     That is the module's source, those of the modules of its package and of this one that it imports, and so on, and
-    the sources of the modules of others that these name.
+    the sources of the modules of others that these name. What a function imports when it is called is not in a kernel,
+    and whether it is loaded already is a matter of what else the process did: it does not count.
     """
     digest = hashlib.sha256()
     for name in sorted(_reached(module)):
@@ -207,7 +208,7 @@ def _source(module: str) -> _Source:
 
 
 def _imported(text: str) -> Iterator[str]:
-    """Names in the import statements of a source that may be modules."""
+    """Names in the import statements of a source, those of its functions aside, that may be modules."""
     for base, names, plain in _IMPORT.findall(text):
         if base:
             yield base

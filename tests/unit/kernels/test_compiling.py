@@ -85,6 +85,15 @@ def test_a_change_in_another_folder_of_the_package_is_noticed(tmp_path: Path) ->
     assert call(tmp_path) == "121 0"
 
 
+def test_what_else_a_process_has_loaded_does_not_matter(folder: Path) -> None:
+    """Otherwise two commands, of which one has loaded what a function imports later, compile in turn for ever."""
+    lazy = "\n\ndef later():\n    from xml.dom import minidom\n    return minidom\n"
+    (folder / "inner.py").write_text(INNER.format(added=1) + lazy)
+    assert call(folder) == "2 0"
+    (folder / "call.py").write_text("import xml.dom.minidom\n" + CALL)
+    assert call(folder) == "2 1"
+
+
 def test_a_file_that_changes_under_a_running_process_is_not_kept_for_it(folder: Path) -> None:
     """What the process has loaded is not what lies there by then: the next one must not compute with it."""
     (folder / "call.py").write_text(
