@@ -90,7 +90,8 @@ said AS MATERIALIZED (
         coalesce(
             TRY_CAST(spans.attributes['http.response.status_code'] AS BIGINT),
             TRY_CAST(spans.attributes['http.status_code'] AS BIGINT),
-            TRY_CAST(spans.attributes['error.type']::VARCHAR AS BIGINT)
+            TRY_CAST(spans.attributes['error.type']::VARCHAR AS BIGINT),
+            CASE WHEN spans.status_code = 2 THEN said_http_status(left(raised.exception_message, 300)) END
         ) AS http_status,
         coalesce(
             said_grpc_status(spans.attributes['rpc.grpc.status_code']::VARCHAR),
@@ -130,7 +131,10 @@ decided AS (
         *,
         coalesce(
             http_status = 499 OR grpc_status = 1
-            OR regexp_matches(types, 'cancel|client_?disconnect|stream_drop|generatorexit'),
+            OR regexp_matches(
+                types, 'cancel|client_?disconnect|stream_drop|generatorexit|(^|user_?|[. ])abort_?error( |$)'
+            )
+            OR exception_type = '20' AND contains(words, 'abort'),
             FALSE
         ) AS is_cancelled,
         coalesce(http_status >= 400 OR grpc_status > 0, FALSE) AS has_bad_code,
@@ -157,7 +161,7 @@ SELECT
     ) AS is_error,
     coalesce(raised_ns IS NOT NULL OR has_bad_code OR regexp_matches(error_type, '\S'), FALSE) AS is_specific,
     coalesce(
-        http_status IN (408, 504, 524, 598) OR grpc_status = 4
+        http_status IN (408, 504, 524, 598, 599) OR grpc_status = 4
         OR regexp_matches(words, 'time[-_ ]?d?[-_ ]?out|timed[-_ ]?out|deadline[-_ ]?exceeded'),
         FALSE
     ) AS is_timeout,

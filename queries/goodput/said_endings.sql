@@ -2,7 +2,7 @@
 -- there is none, by what its own span says, else by the last span inside that failed or saw an exception.
 --
 -- 429 and quotas are the caller's limit (rejected), 503 and overload are the service's (shed). A time-out is what
--- HTTP (408, 504, 598, 524 of a proxy), gRPC (4) or the type of the error calls one.
+-- HTTP (408, 504, 598, 599, 524 of a proxy), gRPC (4) or the type of the error calls one.
 --
 -- Reads request_selection and ended_spans: spans, of which those of these requests are looked at; uses the macros
 -- of `units/said_values.sql`.
@@ -34,7 +34,7 @@ coded AS MATERIALIZED (
             said_grpc_status(attributes['rpc.response.status_code']::VARCHAR)
         ) AS grpc_status,
         CASE
-            WHEN http_status IN (408, 504, 524, 598) OR grpc_status = 4 THEN 'timed_out'
+            WHEN http_status IN (408, 504, 524, 598, 599) OR grpc_status = 4 THEN 'timed_out'
             WHEN http_status = 429 OR grpc_status = 8 THEN 'rejected'
             WHEN outcome != 'failed' AND (http_status = 503 OR grpc_status = 14) THEN 'shed'
             WHEN http_status >= 400 OR grpc_status > 0 THEN 'failed'
@@ -86,7 +86,8 @@ said AS MATERIALIZED (
         coalesce(
             TRY_CAST(own.attributes['http.response.status_code'] AS BIGINT),
             TRY_CAST(own.attributes['http.status_code'] AS BIGINT),
-            TRY_CAST(own.attributes['error.type']::VARCHAR AS BIGINT)
+            TRY_CAST(own.attributes['error.type']::VARCHAR AS BIGINT),
+            said_http_status(message)
         ) AS http_status,
         coalesce(
             said_grpc_status(own.attributes['rpc.grpc.status_code']::VARCHAR),
@@ -102,7 +103,7 @@ kinds AS MATERIALIZED (
         is_root,
         end_ns,
         CASE
-            WHEN http_status IN (408, 504, 524, 598) OR grpc_status = 4 THEN 'timed_out'
+            WHEN http_status IN (408, 504, 524, 598, 599) OR grpc_status = 4 THEN 'timed_out'
             WHEN http_status = 429 OR grpc_status = 8 THEN 'rejected'
             WHEN http_status = 503 OR grpc_status = 14 THEN 'shed'
             WHEN http_status >= 400 OR grpc_status > 0 THEN 'failed'
@@ -118,9 +119,12 @@ kinds AS MATERIALIZED (
 told AS (
     SELECT
         unit_id,
-        any_value(kind) FILTER (WHERE is_root) AS root_kind,
-        arg_max(kind, end_ns) FILTER (WHERE kind IS NOT NULL AND NOT is_root) AS inner_kind
+        any_value(kinds.kind) FILTER (WHERE is_root) AS root_kind,
+        arg_max(kinds.kind, end_ns) FILTER (WHERE kinds.kind IS NOT NULL AND NOT is_root) AS inner_kind
     FROM kinds
+    INNER JOIN coded USING (unit_id)
+    -- Whom nobody served because there was no room did not fail, whatever its client's library calls that.
+    WHERE coded.outcome != 'rejected' OR kinds.kind IN ('rejected', 'shed')
     GROUP BY unit_id
 )
 SELECT

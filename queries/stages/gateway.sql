@@ -57,7 +57,7 @@ flagged AS (
         ) IS NOT NULL
         AND coalesce(
             attributes['gen_ai.operation.name']::VARCHAR
-            NOT IN ('execute_tool', 'invoke_agent', 'create_agent'),
+            NOT IN ('execute_tool', 'invoke_agent', 'create_agent', 'invoke_workflow', 'retrieval'),
             TRUE
         )
         OR coalesce(attributes['openinference.span.kind']::VARCHAR IN ('LLM', 'EMBEDDING'), FALSE)
@@ -65,6 +65,13 @@ flagged AS (
             kind IN (0, 1)
             AND attributes['gen_ai.operation.name']::VARCHAR
             IN ('chat', 'text_completion', 'generate_content', 'embeddings'),
+            FALSE
+        )
+        OR coalesce(
+            regexp_matches(attributes['ai.operationId']::VARCHAR, '^ai\.[a-zA-Z]+\.do[A-Z]')
+            -- The span of a stream that is left never ends: the span of the whole stands for it.
+            OR attributes['ai.operationId']::VARCHAR IN ('ai.streamText', 'ai.streamObject')
+            AND attributes['ai.response.finishReason'] IS NULL AND status_code != 2,
             FALSE
         ) AS is_call,
         kind = 2 AND coalesce(
@@ -238,7 +245,10 @@ told AS (
         batch_spans.start_ns,
         batch_spans.end_ns,
         batch_spans.scope_name = 'envoyproxy/ai-gateway' AS writes_events_at_end,
-        said_number(batch_spans.attributes['gen_ai.response.time_to_first_chunk']) AS first_chunk_s,
+        coalesce(
+            said_number(batch_spans.attributes['gen_ai.response.time_to_first_chunk']),
+            said_number(batch_spans.attributes['ai.response.msToFirstChunk']) / 1e3
+        ) AS first_chunk_s,
         coalesce(
             TRY_CAST(batch_spans.attributes['gen_ai.request.choice.count'] AS BIGINT), 1
         ) AS choice_count,
@@ -246,6 +256,7 @@ told AS (
             TRY_CAST(batch_spans.attributes['gen_ai.request.stream'] AS BOOLEAN),
             TRY_CAST(batch_spans.attributes['gen_ai.is_streaming'] AS BOOLEAN),
             TRY_CAST(batch_spans.attributes['llm.is_streaming'] AS BOOLEAN),
+            starts_with(batch_spans.attributes['ai.operationId']::VARCHAR, 'ai.stream'),
             FALSE
         ) AS is_streaming,
         coalesce(
@@ -268,7 +279,8 @@ told AS (
         coalesce(
             batch_spans.attributes['gen_ai.response.model']::VARCHAR,
             batch_spans.attributes['gen_ai.request.model']::VARCHAR,
-            batch_spans.attributes['llm.model_name']::VARCHAR
+            batch_spans.attributes['llm.model_name']::VARCHAR,
+            batch_spans.attributes['ai.model.id']::VARCHAR
         ) AS model,
         coalesce(
             batch_spans.attributes['gen_ai.response.finish_reasons']::VARCHAR,

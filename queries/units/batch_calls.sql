@@ -27,6 +27,7 @@ pairs AS (
         OR caller.attributes['openinference.span.kind']::VARCHAR IN ('LLM', 'EMBEDDING')
         OR caller.attributes['gen_ai.operation.name']::VARCHAR
         IN ('chat', 'text_completion', 'generate_content', 'embeddings')
+        OR caller.attributes['ai.operationId'] IS NOT NULL
     )
         AND NOT coalesce(TRY_CAST(child.attributes['tracekit.async'] AS BOOLEAN), FALSE)
 )

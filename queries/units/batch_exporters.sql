@@ -71,7 +71,7 @@ SELECT
     list_has_any(
         $keys,
         [
-            'gen_ai.operation.name', 'gen_ai.request.model', 'gen_ai.system', 'gen_ai.provider.name',
+            'gen_ai.operation.name', 'gen_ai.request.model', 'gen_ai.system', 'gen_ai.provider.name', 'ai.operationId',
             'llm.request.type', 'openinference.span.kind', 'http.request.method', 'http.method',
             'http.response.status_code', 'http.status_code'
         ]

@@ -18,6 +18,7 @@ WHERE span_events.name IN (
     'gen_ai.first_token',
     'first_chunk',
     'gen_ai.content.first_chunk',
+    'ai.stream.firstChunk',
     'gen_ai.content.completion.chunk',
     'llm.content.completion.chunk'
 )

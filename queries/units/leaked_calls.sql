@@ -31,6 +31,7 @@ calls AS (
         call.attributes['openinference.span.kind']::VARCHAR IN ('LLM', 'EMBEDDING')
         OR call.attributes['gen_ai.operation.name']::VARCHAR
         IN ('chat', 'text_completion', 'generate_content', 'embeddings')
+        OR call.attributes['ai.operationId'] IS NOT NULL
     )
     WINDOW attempts AS (PARTITION BY call.trace_no, call.parent_span_id)
 ),

@@ -7,6 +7,10 @@
 SELECT key
 FROM (
     VALUES
+        ('ai.model.id'),
+        ('ai.operationId'),
+        ('ai.response.finishReason'),
+        ('ai.response.msToFirstChunk'),
         ('asgi.event.type'),
         ('avg_itl_ms'),
         ('bootstrap_room'),

@@ -5,7 +5,25 @@
 -- A status of gRPC is a number (`rpc.grpc.status_code`), or its name (`rpc.response.status_code`), which languages write
 -- as `RESOURCE_EXHAUSTED` or `ResourceExhausted`; NULL for what is no status.
 --
--- `said` is the text of the attribute.
+-- Clients write the status of HTTP into the messages of their exceptions, each in its own way: `Error code: 429 - ...`,
+-- `Client error '429 ...`, `429 Client Error: `, `429, message=`, `HTTP Error 429: `, `429 RESOURCE_EXHAUSTED. `,
+-- `status code: 429`, `Status 429`; NULL for a message that has none.
+--
+-- `said` is the text of the attribute, or the message.
+CREATE OR REPLACE TEMP MACRO said_http_status(said) AS
+TRY_CAST(
+    coalesce(
+        nullif(
+            regexp_extract(
+                said,
+                '(?:^Error code: |^(?:Client|Server) error ''|\bHTTP Error |\b[Ss]tatus(?:[ _]?code)?:? )([45][0-9][0-9])\b',
+                1
+            ),
+            ''
+        ),
+        regexp_extract(said, '^([45][0-9][0-9])(?: (?:Client|Server) Error: |, message=| [A-Z_]+[.] )', 1)
+    ) AS BIGINT
+);
 CREATE OR REPLACE TEMP MACRO said_count(said) AS
 CASE WHEN said IS NOT NULL THEN coalesce(TRY_CAST(said AS BIGINT), -1) END;
 CREATE OR REPLACE TEMP MACRO said_number(said) AS

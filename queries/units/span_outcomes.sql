@@ -11,7 +11,13 @@
 -- Envoy's `response_flags` tell more than its status, which is 0, or that of an answer that had begun, where the client left
 -- (DC), and 503 both for its own limit (UO) and for an upstream that was not there or broke (UF, UC, UH, URX, LR, UT).
 --
--- aiohttp's server raises ClientConnectionResetError where it writes to a client that is gone.
+-- aiohttp's server raises ClientConnectionResetError where it writes to a client that is gone, or cancels its handler,
+-- which then has neither status nor error. In Node, what a handler awaits for a client that is gone ends by an AbortError
+-- at or after the end of the server's span, which says 200 all the same.
+--
+-- A library that passes an error of HTTP on as one of its own (AI_APICallError, RetryError) ends as the call below it
+-- that failed last.
+--
 -- ASGI applications get `http.disconnect` when the client is gone, or when the response is
 -- complete. A server that is still at work then has lost its client; and a server span that had
 -- sent a good status and then lost a connection, by its exception or error type, has lost that of
@@ -21,7 +27,7 @@
 -- Columns:
 --   span_row: the span; spans that say nothing have no row.
 --   outcome: ok, aborted, rejected, invalid or failed.
-WITH
+WITH RECURSIVE
 left_alone AS (
     SELECT DISTINCT server.span_row
     FROM batch_spans AS server
@@ -39,6 +45,59 @@ left_alone AS (
         ON call.trace_no = server.trace_no AND call.parent_span_id = server.span_id
         AND call.kind = 3 AND call.status_code = 2
     WHERE server.kind = 2 AND ends_with(error_events.exception_type, 'clientconnectionreseterror')
+    UNION
+    SELECT server.span_row
+    FROM batch_spans AS server
+    INNER JOIN batch_spans AS handler
+        ON handler.trace_no = server.trace_no AND handler.parent_span_id = server.span_id
+        AND handler.resource_id = server.resource_id AND handler.end_ns >= server.end_ns
+    INNER JOIN error_events ON error_events.trace_id = handler.trace_id AND error_events.span_id = handler.span_id
+    WHERE server.kind = 2 AND handler.kind IN (0, 1) AND handler.status_code = 2
+        AND error_events.exception_type = 'aborterror'
+    UNION
+    SELECT server.span_row
+    FROM batch_spans AS server
+    ANTI JOIN error_events USING (trace_id, span_id)
+    WHERE server.kind = 2 AND server.scope_name = 'opentelemetry.instrumentation.aiohttp_server'
+        AND server.status_code = 0
+        AND coalesce(
+            server.attributes['http.response.status_code'], server.attributes['http.status_code']
+        ) IS NULL
+),
+-- Spans of libraries whose error only wraps that of a call below them.
+wrappers AS (
+    SELECT batch_spans.span_row, batch_spans.trace_no, batch_spans.span_id, batch_spans.parent_span_id
+    FROM batch_spans
+    INNER JOIN error_events USING (trace_id, span_id)
+    WHERE batch_spans.status_code = 2 AND batch_spans.kind != 2
+        AND regexp_matches(error_events.exception_type, '(retry|api_?call|api_?status)_?error$')
+        AND error_events.http_status IS NULL
+),
+passed_on AS (
+    SELECT
+        wrappers.span_row,
+        wrappers.trace_no,
+        wrappers.parent_span_id,
+        call.end_ns,
+        coalesce(
+            TRY_CAST(call.attributes['http.response.status_code'] AS BIGINT),
+            TRY_CAST(call.attributes['http.status_code'] AS BIGINT)
+        ) AS http_status
+    FROM wrappers
+    INNER JOIN batch_spans AS call
+        ON call.trace_no = wrappers.trace_no AND call.parent_span_id = wrappers.span_id
+        AND call.kind = 3 AND call.status_code = 2
+    -- UNION, not UNION ALL: a cycle of parents ends where it began.
+    UNION
+    SELECT wrappers.span_row, wrappers.trace_no, wrappers.parent_span_id, passed_on.end_ns, passed_on.http_status
+    FROM passed_on
+    INNER JOIN wrappers
+        ON wrappers.trace_no = passed_on.trace_no AND wrappers.span_id = passed_on.parent_span_id
+),
+wrapped AS (
+    SELECT span_row, arg_max(http_status, end_ns) AS http_status
+    FROM passed_on
+    GROUP BY span_row
 ),
 said AS (
     SELECT
@@ -60,12 +119,14 @@ said AS (
             TRY_CAST(batch_spans.attributes['http.response.status_code'] AS BIGINT),
             TRY_CAST(batch_spans.attributes['http.status_code'] AS BIGINT),
             TRY_CAST(told_type AS BIGINT),
-            CASE WHEN batch_spans.status_code = 2 THEN error_events.http_status END
+            CASE WHEN batch_spans.status_code = 2 THEN error_events.http_status END,
+            wrapped.http_status
         ) AS http_status,
         coalesce(
             said_grpc_status(batch_spans.attributes['rpc.grpc.status_code']),
             said_grpc_status(batch_spans.attributes['rpc.response.status_code']),
-            CASE WHEN batch_spans.status_code = 2 AND http_status IS NULL THEN error_events.grpc_status END
+            CASE WHEN batch_spans.status_code = 2 AND error_events.http_status IS NULL
+                THEN error_events.grpc_status END
         ) AS grpc_status,
         left_alone.span_row IS NOT NULL AS is_left_alone,
         CASE
@@ -75,6 +136,7 @@ said AS (
     FROM batch_spans
     LEFT JOIN error_events USING (trace_id, span_id)
     LEFT JOIN left_alone USING (span_row)
+    LEFT JOIN wrapped USING (span_row)
 ),
 decided AS (
     SELECT
@@ -91,7 +153,8 @@ decided AS (
             WHEN grpc_status > 0 THEN 'failed'
             WHEN is_left_alone THEN 'aborted'
             WHEN regexp_matches(
-                error_type, 'client_?disconnect|cancel|stream_drop|generatorexit|broken_?pipe'
+                error_type,
+                'client_?disconnect|cancel|stream_drop|generatorexit|broken_?pipe|(^|user_?|[. ])abort_?error( |$)'
             ) THEN 'aborted'
             WHEN kind = 2 AND http_status < 400 AND regexp_matches(
                 error_type, '(^|[. ])connection(reset|aborted)?error$'

@@ -25,6 +25,7 @@ KINDS = [
     Span(2, 10, 60, "chat", parent=1, kind=CLIENT, attributes={"llm.request.type": "chat"}),
     Span(2, 10, 60, "chat", parent=1, kind=INTERNAL, attributes={"gen_ai.operation.name": "chat"}),
     Span(2, 10, 60, "LLM", parent=1, kind=INTERNAL, attributes={"openinference.span.kind": "LLM"}),
+    Span(2, 10, 60, "x", parent=1, kind=INTERNAL, attributes={"ai.operationId": "ai.generateText.doGenerate"}),
     Span(2, 10, 60, "llm_request", parent=1, kind=SERVER),
     Span(2, 10, 60, "trtllm", parent=1, attributes={"gen_ai.latency.time_in_model_inference": 1e-8}),
     Span(2, 10, 60, "vllm", parent=1, attributes={"gen_ai.latency.time_in_model_prefill": 1e-8}),

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from tracekit.analysis.batching import ServingChange
 from tracekit.analysis.batching import kernel as batches
+from tracekit.analysis.batching.engine_times import EngineTimes
+from tracekit.analysis.batching.limits import UNLIMITED, observed_limits
 from tracekit.analysis.batching.normal import excess_ns
+from tracekit.analysis.batching.step_times import step_times
 from tracekit.errors import UsageError
 from tracekit.partition import Array
 
@@ -178,3 +181,25 @@ def test_with_a_baseline_times_become_those_at_the_same_place() -> None:
     is_normal = np.arange(200) < 100
     excess = excess_ns(taken, np.full(200, 8), is_normal)
     assert sorted(taken - excess) == pytest.approx(np.repeat(np.arange(100), 2), abs=1)
+
+
+@pytest.mark.parametrize(("seats", "learnt"), [(8, 8), (NO_LIMIT, UNLIMITED)])
+def test_seats_are_known_where_prefill_takes_as_long_as_any_wait(seats: int, learnt: int) -> None:
+    """A prompt takes 75 ms and a step 20, as on a small machine: every wait is as long as the prefill in it.
+
+    Who is passed over although the tokens of a step are enough for all who wait shows that no seat was free.
+    """
+    rng = np.random.default_rng(3)
+    count = 300
+    arrivals = np.cumsum(rng.exponential(120, count)).astype(int).tolist()
+    prompts, outputs = rng.integers(40, 90, count).tolist(), rng.integers(8, 20, count).tolist()
+    found = replayed(
+        arrivals, outputs, prompts=prompts, seats=seats, budget=8192, step_ms=(12.0, 1.0), work_ms=1.2
+    )  # fmt: skip
+    times = EngineTimes(
+        np.arange(count), np.zeros(count, np.int64), *(np.array(arrivals, np.int64) * MS for _ in range(2)),
+        *(found[:, column] for column in (batches.SCHEDULED, batches.FIRST, batches.LAST)),
+        np.array(prompts, np.int64), np.array(outputs, np.int64), ["engine"],
+    )  # fmt: skip
+    limits = observed_limits(times, step_times(times, 8192), 8192)
+    assert (limits.seats.max(), limits.kv_tokens.min()) == (learnt, UNLIMITED)

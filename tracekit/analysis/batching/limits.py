@@ -2,7 +2,8 @@
 
 A request that waited longer than the prefill of others and a few steps explain was not admitted although a step began.
 How many sequences ran when it was admitted at last is the limit then; where that number changes and their tokens do
-not, the limit is the KV cache.
+not, the limit is the KV cache. Where prefill is so slow that it could explain every wait, requests that were passed
+over although the tokens of a step were enough for all who waited show a limit of seats, if always as many ran.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _ENOUGH = 5
 
 _STEADY = 0.1
 """Sequences that vary by less than this, as standard deviation over mean, are a limit of seats."""
+
+_ABOVE_STEADY = 0.05
+"""Where more requests than this were admitted beside more sequences, their number is no limit. Ends are seen late."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,8 @@ class Limits:
         return "seats" if (self.seats < UNLIMITED).any() else None
 
 
-def observed_limits(times: EngineTimes, steps: StepTimes) -> Limits:
-    """The limits that the waits of requests show."""
+def observed_limits(times: EngineTimes, steps: StepTimes, budget: int) -> Limits:
+    """The limits that the waits of requests show, where a step takes at most `budget` tokens."""
     running, context = _running(times)
     waited = times.scheduled_ns - times.queued_ns
     typical_ns = steps.step_ns[0] + running * steps.step_ns[1] + context * steps.step_ns[2]
@@ -54,8 +58,10 @@ def observed_limits(times: EngineTimes, steps: StepTimes) -> Limits:
     is_bound = waited - _prefill_in_waits(times, steps) > _WAITED_STEPS * np.maximum(typical_ns, 1.0)
     seats = np.full(steps.speed.shape, UNLIMITED, np.int64)
     found = Limits(seats, seats.copy(), int(is_bound.sum()), int(context.max()) if times.count else 0)
-    if found.waits < _ENOUGH:
-        return found
+    passed = waited - _first_chance_ns(times, budget) > _WAITED_STEPS * np.maximum(typical_ns, 1.0)
+    steady = _steady_seats(found, times.engine, running, passed)
+    if steady.bound_by is not None or found.waits < _ENOUGH:
+        return steady
     bins = np.clip((times.scheduled_ns - steps.first_bin_ns) // BIN_NS, 0, steps.speed.shape[1] - 1)
     is_kv = _is_steadier(context[is_bound], running[is_bound], times.engine[is_bound])
     most = np.zeros(seats.shape, np.int64)
@@ -65,6 +71,39 @@ def observed_limits(times: EngineTimes, steps: StepTimes) -> Limits:
     is_known[times.engine[is_bound], bins[is_bound]] = True
     filled = _filled(np.where(is_known, most, 0), seats)
     return replace(found, kv_tokens=filled) if is_kv else replace(found, seats=filled)
+
+
+def _steady_seats(found: Limits, engine: Array, running: Array, passed: Array) -> Limits:
+    """Seats of engines whose requests were passed over again and again while always as many sequences ran."""
+    seats, waits = found.seats, found.waits
+    for one in range(len(seats)):
+        beside = running[(engine == one) & passed]
+        if len(beside) < 2 * _ENOUGH or _spread(beside) > _STEADY:
+            continue
+        limit = int(np.median(beside))
+        if np.mean(running[engine == one] > limit) <= _ABOVE_STEADY:
+            seats[one], waits = limit, max(waits, len(beside))
+    return replace(found, seats=seats, waits=waits)
+
+
+def _first_chance_ns(times: EngineTimes, budget: int) -> Array:
+    """How long after it came each request could have been in the batch first, ns; as long as it waited where unknown.
+
+    The prompts that were being prefilled had to be done. Those ahead of it in the queue come in the same step as it
+    does if the tokens of a step are enough for all of them.
+    """
+    found = times.scheduled_ns - times.queued_ns
+    for engine in range(len(times.engines)):
+        mine = np.flatnonzero(times.engine == engine)
+        order = mine[np.argsort(times.scheduled_ns[mine], kind="stable")]
+        begun = np.searchsorted(times.scheduled_ns[order], times.queued_ns[mine], side="right")
+        served = np.searchsorted(times.scheduled_ns[order], times.scheduled_ns[mine], side="left")
+        busy_until = np.concatenate([[0], np.maximum.accumulate(times.first_ns[order])])[begun]
+        tokens = np.concatenate([[0], np.cumsum(times.prompt_tokens[order])])
+        ahead = tokens[np.maximum(served, begun)] - tokens[begun] + times.prompt_tokens[mine]
+        chance_ns = np.maximum(busy_until - times.queued_ns[mine], 0)
+        found[mine] = np.where(ahead <= budget, np.minimum(chance_ns, found[mine]), found[mine])
+    return found
 
 
 def _filled(found: Array, seats: Array) -> Array:

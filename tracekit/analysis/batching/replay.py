@@ -82,7 +82,7 @@ class EngineReplay:
     def _with(cls, times: EngineTimes, budget: int) -> EngineReplay:
         steps = step_times(times, budget)
         rule, agreement = observed_rule(times)
-        return cls(times, steps, observed_limits(times, steps), budget, rule, agreement)
+        return cls(times, steps, observed_limits(times, steps, budget), budget, rule, agreement)
 
     @cached_property
     def as_it_was(self) -> Replayed:
