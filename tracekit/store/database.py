@@ -22,6 +22,7 @@ from tracekit.store.connection import SERVED_CATALOG, connect, connect_served, s
 from tracekit.store.dedup_cache import DedupCache
 from tracekit.store.frames import frame, unterminated
 from tracekit.store.known_spans import load_recent
+from tracekit.store.only_looking import told
 from tracekit.store.recent_spans import RecentSpans
 
 _LONGEST_CLOSE_S = 10.0
@@ -154,7 +155,7 @@ class Database:
                 return frame(cursor.sql(unterminated(statement), params=parameters or None))
             except (duckdb.Error, ValueError, TypeError, OverflowError, RuntimeError) as error:
                 # Values that cannot be bound raise Python's own errors.
-                raise QueryError(str(error), statement=statement) from error
+                raise QueryError(told(str(error)), statement=statement) from error
 
     def query(self, name: str, /, **parameters: Any) -> pl.DataFrame:
         """The rows of the statement in `queries/<name>.sql`; errors as `sql`, `UsageError` where there is none."""

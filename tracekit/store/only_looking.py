@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import pairwise
 
 import duckdb
 
+from tracekit import queries
 from tracekit.errors import QueryError
 
 # Table functions that tell something and touch nothing; every other one that DuckDB has is refused. `query` and its
@@ -22,21 +24,10 @@ _HARMLESS_TABLE_FUNCTIONS = frozenset(
     """.split()  # noqa: SIM905
 )
 _SCALAR_FUNCTIONS_THAT_ACT = frozenset({"currval", "nextval", "setseed", "setval", "sleep_ms", "write_log"})
-# They have bounds for those who ask a server (queries/store/bounded_functions.sql).
-_BOUNDED_FUNCTIONS = frozenset(
-    {
-        "damerau_levenshtein",
-        "editdist3",
-        "generate_series",
-        "levenshtein",
-        "lpad",
-        "range",
-        "repeat",
-        "replace",
-        "rpad",
-    }
-)
 _SCHEMAS_OF_DUCKDB = frozenset({"main", "pg_catalog", "information_schema", "system"})
+_BOUNDED_FUNCTION = re.compile(r"^CREATE MACRO memory\.bounded\.(\w+)", re.MULTILINE)
+# The sentence of a bound, which those functions tell as a text that is no number.
+_BEYOND_BOUNDS = re.compile(r"Could not convert string '(?P<told>\w+\(\) [^']+ here; [^']+)' to INT(?:64|32)")
 # PIVOT without IN is parsed as several statements, of which the last one looks.
 _LOOKING = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
 
@@ -52,10 +43,16 @@ def check_only_looks(statement: str) -> None:
     if len(kinds) != 1 or kinds[0] not in _LOOKING:
         found = ", ".join(kind.name for kind in kinds) or "nothing"
         raise QueryError(f"one SELECT statement is allowed here, this is: {found}")
-    if qualified := sorted(_called_by_schema(statement) & _BOUNDED_FUNCTIONS):
+    if qualified := sorted(_called_by_schema(statement) & _bounded_functions()):
         raise QueryError(f"call {', '.join(qualified)} without a schema before it")
     if acting := sorted(_called(statement) & _acting_functions()):
         raise QueryError(f"a SELECT may not call {', '.join(acting)} here: it does more than look")
+
+
+def told(message: str) -> str:
+    """What an error of DuckDB says: of a bounded function that was asked for too much, its sentence alone."""
+    found = _BEYOND_BOUNDS.search(message)
+    return message if found is None else found["told"]
 
 
 def _explained(statement: str) -> str:
@@ -104,3 +101,9 @@ def _acting_functions() -> frozenset[str]:
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type IN ('table', 'pragma')"
         ).fetchall()
     return frozenset(name for (name,) in rows) - _HARMLESS_TABLE_FUNCTIONS | _SCALAR_FUNCTIONS_THAT_ACT
+
+
+@cache
+def _bounded_functions() -> frozenset[str]:
+    """Functions that have bounds for those who ask a server."""
+    return frozenset(_BOUNDED_FUNCTION.findall(queries.text("store/bounded_functions")))

@@ -17,7 +17,7 @@ from tracekit.errors import QueryError
 from tracekit.store.connection import BOUNDED_SCHEMA
 from tracekit.store.database import Database
 from tracekit.store.frames import portable, unterminated
-from tracekit.store.only_looking import check_only_looks
+from tracekit.store.only_looking import check_only_looks, told
 
 _BATCH_ROWS = 2048
 _LACKING = "Out of Memory"
@@ -118,10 +118,10 @@ def only_looking(
         # In the middle of a result DuckDB's errors come through Arrow, as errors of no file.
         if error.errno is not None:
             raise
-        raise QueryError(_lacking(str(error)) if _LACKING in str(error) else str(error)) from error
+        raise QueryError(_lacking(str(error)) if _LACKING in str(error) else told(str(error))) from error
     except (duckdb.Error, ValueError, TypeError, OverflowError, RuntimeError) as error:
         # Values that cannot be bound raise Python's own errors.
-        raise QueryError(f"{error}") from error
+        raise QueryError(told(str(error))) from error
 
 
 def batches(relation: duckdb.DuckDBPyRelation, *, row_limit: int) -> pa.RecordBatchReader:
