@@ -52,5 +52,6 @@ def map_spans(
     The columns of each table are those that the file of the mapping describes.
     """
     return tuple(
-        cursor.sql(batch_statement(f"stages/{exporter}", keys)).to_arrow_table() for exporter in needed(cursor, exporters, keys)
+        cursor.sql(batch_statement(f"stages/{exporter}", keys)).to_arrow_table()
+        for exporter in needed(cursor, exporters, keys)
     )
