@@ -5,7 +5,6 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from tracekit import queries
 from tracekit.stages.mapping.attributes import batch_statement
 
 EXPORTERS = (
