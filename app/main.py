@@ -6,6 +6,7 @@ A page is one file in `app_pages/` and one line in `PAGES`.
 from pathlib import Path
 
 import streamlit as st
+from investigation.asking import stop_button
 from investigation.border import take_over_look
 from investigation.chosen import store_choice
 from investigation.page import explained_errors, run_in_scope
@@ -102,6 +103,7 @@ icon = Path(__file__).with_name("icon.svg")
 st.set_page_config(page_title="tracekit", page_icon=icon, layout="wide", initial_sidebar_state=_SIDEBAR_PX)
 page = st.navigation(PAGES, expanded=True)
 take_over_look()
+stop_button()
 store_choice()
 with explained_errors():
     run_in_scope(page.run)

@@ -49,7 +49,7 @@ if units.get("request"):
     served = partial(all_were_served, count=units["request"])
     finding_card(file, "Failed requests", served if all_served else request_failures, is_calm=True)
 finding_card(file, "Data quality", data_quality)
-if not units:
+if not units and not has_jobs:
     st.caption("No requests or training steps were made of these spans.")
 
 st.subheader("What is in the store", anchor=False)

@@ -23,6 +23,7 @@ _THREADS = 8
 _LOOK_S = 0.1
 _MOST_KEPT = 96
 _MOST_KEPT_BYTES = 384 << 20
+_STOP, _IS_STOPPED = "stop_was_pressed", "is_stopped"
 
 
 @dataclass(eq=False)
@@ -134,6 +135,29 @@ def answers() -> Answers:
     return Answers()
 
 
+class Stopped(tk.TracekitError):
+    """Somebody pressed Stop before it was answered."""
+
+
+def stop_button() -> None:
+    """What ends all that the page asks; `look.css` shows it while something is asked.
+
+    It is drawn first, so that whatever runs below it is ended by a click: the page runs again, and waits for nothing.
+    """
+    st.session_state[_IS_STOPPED] = st.session_state.pop(_STOP, False)
+    st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop, type="secondary")
+
+
+def _stop() -> None:
+    st.session_state[_STOP] = True
+
+
+def ask_again() -> None:
+    """What was stopped may be asked; for callbacks."""
+    st.session_state[_IS_STOPPED] = False
+
+
 def is_still_looked_at() -> None:
-    """Raise where the page was left, or somebody pressed Stop: Streamlit looks at every access to the session."""
-    _ = "scope" in st.session_state
+    """Raise where the page was left, which Streamlit looks at with every access to the session, or was stopped."""
+    if st.session_state.get(_IS_STOPPED):
+        raise Stopped

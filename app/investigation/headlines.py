@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
+from investigation.asking import Stopped
 from investigation.culprit_lines import culprit_lines
 from investigation.page import explained_errors, verdict_label
 from investigation.pick import STRAGGLERS_PAGE, TAIL_PAGE, TRACE_PAGE, late_step, step_address
@@ -66,7 +67,13 @@ def finding_card(file: StoreFile, subject: str, find: Find, *, is_calm: bool | N
 
 def _card(file: StoreFile, subject: str, find: Find, is_calm: bool | None) -> None:
     with explained_errors():
-        finding = find(file)
+        try:
+            finding = find(file)
+        except Stopped:
+            # The same question stands above, where it would be told if it were not calm.
+            if is_calm:
+                return
+            raise
         if finding is not None and is_calm in (None, finding.colour == _CALM):
             draw(subject, finding)
 
@@ -213,7 +220,7 @@ def job_ledger(file: StoreFile) -> Finding | None:
 def data_quality(file: StoreFile) -> Finding:
     """How far the data can be trusted."""
     quality = quality_answer(file)
-    reasons = list(quality.reasons) or ["Every check found nothing."]
+    reasons = list(quality.reasons) or ["No check found anything wrong."]
     links = [Link(QUALITY_PAGE, "All checks")]
     return Finding(quality.verdict, _BADGES.get(quality.verdict, "gray"), reasons[:_NAMED], links=links)
 

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import tracekit as tk
+from investigation.asking import Stopped, ask_again
 from investigation.live import live_bar, sending_help
 from investigation.scope import scope_bar, stop_if_scope_is_refused
 from investigation.store import StoreFile, rows, store_file
@@ -129,6 +130,10 @@ def explained_errors() -> Iterator[None]:
 
 def explain(error: tk.TracekitError) -> None:
     """An error as a person reads it: what happened, what to do, and a way to look again."""
+    if isinstance(error, Stopped):
+        st.info(f"Stopped: {str(error).lower()}.", icon=":material/stop_circle:")
+        st.button("Ask again", icon=":material/refresh:", key=f"again {error}", on_click=ask_again)
+        return
     title = next((title for kind, title in _TITLES if isinstance(error, kind)), "This did not work")
     sentence, _, rest = str(error).partition("\n")
     # What follows the first line is DuckDB's own picture of the place: its spaces matter.

@@ -18,7 +18,7 @@ import polars as pl
 import streamlit as st
 
 import tracekit as tk
-from investigation.asking import answers, is_still_looked_at
+from investigation.asking import Stopped, answers, is_still_looked_at
 from investigation.chosen import chosen_store
 from investigation.seen_marks import seen_mark
 
@@ -82,8 +82,11 @@ def _answered(file: StoreFile, told: str, question: str, *arguments: Hashable, *
         return getattr(store, question)(*arguments, **options)
 
     key = (file, question, arguments, tuple(sorted(options.items())))
-    with st.spinner(told, show_time=True):
-        return answers().answer(key, partial(opened, file), ask, look=is_still_looked_at)
+    try:
+        with st.spinner(told, show_time=True):
+            return answers().answer(key, partial(opened, file), ask, look=is_still_looked_at)
+    except Stopped as stopped:
+        raise Stopped(told.removesuffix(" …")) from stopped
 
 
 def tail_answer(
