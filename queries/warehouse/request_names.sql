@@ -2,17 +2,19 @@
 -- name that the two share: as units/new_request_ids has them.
 --
 -- Reads the registered tables spans_in (span_row, trace_id, kind, attributes as JSON text) and links_in (span_row,
--- linked_trace_id, linked_span_id), and the macro `said_request_ids`.
+-- linked_trace_id, linked_span_id), and the macros `telling`, `told` and `said_request_ids`.
 -- Columns:
 --   name: the name; for a link `link:` and the two ids of the linked span.
 --   trace_id: 16 bytes.
 WITH
-said AS (
-    SELECT
-        trace_id,
-        unnest(said_request_ids(try_cast(attributes AS JSON)::VARIANT)) AS name
+found AS (
+    SELECT DISTINCT trace_id, telling(attributes) AS found
     FROM spans_in
     WHERE len(getvariable('request_id_keys')) > 0
+),
+said AS (
+    SELECT trace_id, unnest(said_request_ids(told(found))) AS name
+    FROM found
 ),
 links AS (
     SELECT
