@@ -23,6 +23,8 @@ from tests.conformance.process import ServeProcess
 QUESTIONS = {
     "cross_join": "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range < 0",
     "long_values": "SELECT repeat('x', 16000) || repeat('y', 16000) || repeat('z', 16000) FROM range(20000)",
+    "many_terms": "SELECT max(length(" + "||".join(["v"] * 300) + ")) "
+    "FROM (SELECT repeat('x', 16000) || range AS v FROM range(1000000))",
     "longer_values": "SELECT repeat('x', 1000000) || range FROM range(20000)",
     "sort": "SELECT count(*) FROM (SELECT hash(range) AS h FROM range(300000000) ORDER BY h LIMIT 200000000)",
     "groups": "SELECT count(*) FROM (SELECT hash(range), count(*) FROM range(300000000) GROUP BY 1)",

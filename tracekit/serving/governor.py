@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from tracekit.errors import BusyError, QueryError, StoreError
+from tracekit.serving.ceiling import Ceiling
 from tracekit.serving.memory import resident_bytes
 from tracekit.store import Database, WatchedDatabase
 
@@ -65,6 +66,8 @@ class AskingLimits:
     """Memory that DuckDB holds for rows in the making above which the same is done; a commit finds the rest."""
     growth_bytes: int = 128 << 20
     """What either may grow by since a question began in any case."""
+    runaway_bytes: int = 256 << 20
+    """Memory of the process beyond what it may have at which nobody gets large blocks until a question has ended."""
     answers_bytes: int = 0
     """What the process may have more for tracekit's own questions: they take as much as they are asked about."""
     answers_duckdb_bytes: int = 0
@@ -144,6 +147,7 @@ class Governor:
         self._quiet_until = 0.0
         self._sql_ended_at = 0.0
         self._changed = threading.Condition()
+        self._ceiling = Ceiling()
         self._watcher = threading.Thread(target=self._watch, name="tracekit-governor", daemon=True)
         self._watcher.start()
 
@@ -251,7 +255,7 @@ class Governor:
         try:
             question.check()
             return work(question, database)
-        except (duckdb.Error, QueryError, StoreError) as error:
+        except (duckdb.Error, QueryError, StoreError, MemoryError) as error:
             # An interrupted cursor says only that it was interrupted.
             if question.stopped is not None:
                 raise question.stopped from error
@@ -260,16 +264,31 @@ class Governor:
     def _watch(self) -> None:
         while True:
             with self._changed:
+                if not self._running:
+                    self._ceiling.lift()
                 self._changed.wait_for(lambda: self._running or self._closed)
                 if self._closed and not self._running:
                     return
                 running, waiting = list(self._running), self._waiting
-            self._end_overdue(running, others_wait=waiting > 0)
-            self._end_growing(running)
-            for question in running:
-                if question.stopped is not None:
-                    question.interrupt()
+            # Looking takes some memory itself; where there is none just now the next look is soon.
+            with suppress(MemoryError):
+                self._keep_below_ceiling(running)
+                self._end_overdue(running, others_wait=waiting > 0)
+                self._end_growing(running)
+                for question in running:
+                    if question.stopped is not None:
+                        question.interrupt()
             time.sleep(_TICK_S)
+
+    def _keep_below_ceiling(self, running: list[Question]) -> None:
+        limits = self.limits
+        most_bytes = limits.process_bytes + limits.runaway_bytes
+        if not all(question.is_sql for question in running):
+            most_bytes += limits.answers_bytes
+        if resident_bytes() > most_bytes:
+            self._ceiling.bring_down()
+        else:
+            self._ceiling.lift()
 
     def _end_overdue(self, running: list[Question], *, others_wait: bool) -> None:
         now = time.monotonic()
@@ -312,7 +331,7 @@ class Governor:
         try:
             with closing(self._database().cursor()) as cursor:
                 row = cursor.execute(_ROWS_IN_THE_MAKING).fetchone()
-        except (duckdb.Error, StoreError):
+        except (duckdb.Error, StoreError, MemoryError):
             row = None
         return Held(resident_bytes(), int(row[0]) if row else 0)
 
@@ -326,8 +345,8 @@ def _stopping() -> BusyError:
     return BusyError("the server is stopping; ask when it is back")
 
 
-def _told(error: duckdb.Error | QueryError | StoreError) -> QueryError | StoreError:
-    if isinstance(error, duckdb.OutOfMemoryException):
+def _told(error: duckdb.Error | QueryError | StoreError | MemoryError) -> QueryError | StoreError:
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
         return QueryError(_LACKS_MEMORY)
     return QueryError(str(error)) if isinstance(error, duckdb.Error) else error
 

@@ -33,6 +33,7 @@ _FULL_BYTES = 1536 << 20
 _LEAST_BYTES = 512 << 20
 _ANSWERS_PART, _MOST_ANSWERS_BYTES = 4, 3 << 30
 """Of what there is beyond that, the part that tracekit's own questions may take: of ten million spans 1.5 GiB."""
+_MOST_RUNAWAY_BYTES = 768 << 20
 _DUCKDBS_PART = 8
 """Of that the part that DuckDB holds more, which may also be blocks of the file."""
 _RECEIVING_BYTES = (
@@ -42,7 +43,7 @@ _RECEIVING_BYTES = (
     "store_memory_bytes",
     "asking_memory_bytes",
 )
-_ASKING_BYTES = ("duckdb_bytes", "growth_bytes", "operator_memory_bytes", "output_bytes")
+_ASKING_BYTES = ("duckdb_bytes", "growth_bytes", "operator_memory_bytes", "output_bytes", "runaway_bytes")
 _LEAST_DESCRIPTORS = 64
 """For the store, the ports' own and a few connections each."""
 
@@ -75,6 +76,7 @@ def fitting(settings: ServeSettings, memory_bytes: int) -> ServeSettings:
                 process_bytes=asking.process_bytes + shared_bytes,
                 answers_bytes=answers_bytes,
                 answers_duckdb_bytes=shared_bytes,
+                runaway_bytes=asking.runaway_bytes + min((memory_bytes - _FULL_BYTES) // 4, _MOST_RUNAWAY_BYTES),
             ),
         )
     if memory_bytes < _LEAST_BYTES:

@@ -28,6 +28,8 @@ _SCHEMAS_OF_DUCKDB = frozenset({"main", "pg_catalog", "information_schema", "sys
 _BOUNDED_FUNCTION = re.compile(r"^CREATE MACRO memory\.bounded\.(\w+)", re.MULTILINE)
 # The sentence of a bound, which those functions tell as a text that is no number.
 _BEYOND_BOUNDS = re.compile(r"Could not convert string '(?P<told>\w+\(\) [^']+ here; [^']+)' to INT(?:64|32)")
+_LACKING = "Out of Memory"
+_NO_ROOM = ("max_temp_directory_size", "No space left on device")
 # PIVOT without IN is parsed as several statements, of which the last one looks.
 _LOOKING = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
 
@@ -50,7 +52,12 @@ def check_only_looks(statement: str) -> None:
 
 
 def told(message: str) -> str:
-    """What an error of DuckDB says: of a bounded function that was asked for too much, its sentence alone."""
+    """What an error of DuckDB says: that memory or room on disk lacks, or the sentence of a bound."""
+    if _LACKING in message:
+        where = "room on disk" if any(sign in message for sign in _NO_ROOM) else "memory"
+        return (
+            f"the query needs more {where} than a question may have; ask for less at once ({message.splitlines()[0]})"
+        )
     found = _BEYOND_BOUNDS.search(message)
     return message if found is None else found["told"]
 

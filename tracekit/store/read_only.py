@@ -20,8 +20,6 @@ from tracekit.store.frames import portable, unterminated
 from tracekit.store.only_looking import check_only_looks, told
 
 _BATCH_ROWS = 2048
-_LACKING = "Out of Memory"
-_NO_ROOM = ("max_temp_directory_size", "No space left on device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +110,11 @@ def only_looking(
             cursor.execute("ROLLBACK")
     except duckdb.InterruptException:
         raise
-    except duckdb.OutOfMemoryException as error:
-        raise QueryError(_lacking(str(error))) from error
     except OSError as error:
         # In the middle of a result DuckDB's errors come through Arrow, as errors of no file.
         if error.errno is not None:
             raise
-        raise QueryError(_lacking(str(error)) if _LACKING in str(error) else told(str(error))) from error
+        raise QueryError(told(str(error))) from error
     except (duckdb.Error, ValueError, TypeError, OverflowError, RuntimeError) as error:
         # Values that cannot be bound raise Python's own errors.
         raise QueryError(told(str(error))) from error
@@ -132,11 +128,6 @@ def batches(relation: duckdb.DuckDBPyRelation, *, row_limit: int) -> pa.RecordBa
 def spill_folder(path: Path) -> Path:
     """Where what does not fit into memory goes while the store at `path` is open."""
     return path.with_name(path.name + ".tmp")
-
-
-def _lacking(message: str) -> str:
-    where = "room on disk" if any(sign in message for sign in _NO_ROOM) else "memory"
-    return f"the query needs more {where} than a question may have; ask for less at once ({message.splitlines()[0]})"
 
 
 @contextmanager
