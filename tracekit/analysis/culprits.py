@@ -122,6 +122,8 @@ def _with_waits(placed: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
     bearable = pl.min_horizontal(pl.col("waited_ns").fill_null(0), total * (pl.col("rank_count") - 1).cast(pl.Int64))
     is_host = pl.col("place") == pl.col("host")
     inside = pl.when(is_host.fill_null(value=False)).then("host_rank_count").otherwise(1).cast(pl.Int64)
+    outside = pl.col("rank_count").cast(pl.Int64) - inside
+    outside_stage = pl.col("rank_count").cast(pl.Int64) - pl.col("role_rank_count").cast(pl.Int64)
     shared = (
         placed.with_columns(is_unexplained=pl.col("stage") == UNATTRIBUTED)
         .join(waits, on=who, how="left")
@@ -131,7 +133,9 @@ def _with_waits(placed: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
         .with_columns(upto=(pl.col("bearable").cast(pl.Int128) * pl.col("until") // pl.col("total")).cast(pl.Int64))
         .with_columns(
             waited_ns=pl.col("upto") - pl.col("upto").shift(1, fill_value=0).over(who),
-            most_ns=pl.col("excess_ns") * (pl.col("rank_count").cast(pl.Int64) - inside),
+            most_ns=pl.when(pl.col("pipeline_stage").is_null())
+            .then(pl.col("excess_ns") * outside)
+            .otherwise(pl.col("excess_ns") * outside_stage // pl.col("role_rank_count").cast(pl.Int64)),
             rank=pl.when(pl.col("pipeline_stage").is_null()).then("rank"),
         )
     )

@@ -167,10 +167,25 @@ def _named(costs: pl.DataFrame, numbered: pl.DataFrame, members: pl.DataFrame, j
     who = ["job_id", "attempt", "group_no"]
     at = numbered.select(_STEP).unique().with_columns(step_at=pl.col("step").rank("dense").over("job_id", "attempt"))
     is_new = (pl.col("step_at").diff().over(who, order_by="step_at") > STEP_GAP).fill_null(value=False)
-    runs = (
-        costs.join(at, on=_STEP)
-        .with_columns(run=is_new.cast(pl.Int32).cum_sum().over(who, order_by="step_at"))
-        .group_by(*who, "run", "collective_name", "collective_group", "alike")
+    stretches = costs.join(at, on=_STEP).with_columns(run=is_new.cast(pl.Int32).cum_sum().over(who, order_by="step_at"))
+    runs = _runs(stretches, jobs).filter(_is_large())
+    # Steps too few for themselves count together, as those of a rank do.
+    rest = stretches.join(runs, on=[*who, "run"], how="anti").with_columns(run=pl.lit(-1, dtype=pl.Int32))
+    runs = pl.concat([runs, _runs(rest, jobs).filter(_is_large())])
+    peers = numbered.group_by("alike").agg(peer_count=(pl.col("group_no").n_unique() - 1).cast(pl.Int64))
+    rows = runs.join(peers, on="alike").join(members, on=_GROUP)
+    return (
+        rows.with_columns(candidates=_candidates(rows, members))
+        .sort("lost_ns", *_GROUP, "first_step", descending=[True, False, False, False, False])
+        .select(pl.col(name).cast(kind) for name, kind in LINK_SCHEMA.items())
+    )
+
+
+def _runs(stretches: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Slow steps summed by attempt, group and run."""
+    late = pl.col("late_rank").mode().sort().first()
+    return (
+        stretches.group_by("job_id", "attempt", "group_no", "run", "collective_name", "collective_group", "alike")
         .agg(
             pl.col("own_ns", "waited_ns", "step_wall_ns").sum(),
             steps=pl.len(),
@@ -179,8 +194,8 @@ def _named(costs: pl.DataFrame, numbered: pl.DataFrame, members: pl.DataFrame, j
             transfer_ns=pl.col("each_ns").median().cast(pl.Int64),
             excess_ns=pl.col("excess_ns").median().cast(pl.Int64),
             is_alone=pl.col("is_alone").mean() > 0.5,
-            late=pl.col("late_rank").mode().sort().first(),
-            late_share=(pl.col("late_rank") == pl.col("late_rank").mode().sort().first()).mean(),
+            late=late,
+            late_share=(pl.col("late_rank") == late).mean(),
             is_late=(pl.col("transfer_ns") - pl.col("shortest_ns")).sum()
             > (pl.col("excess_ns") * pl.col("instance_count")).sum() / 2,
         )
@@ -191,14 +206,6 @@ def _named(costs: pl.DataFrame, numbered: pl.DataFrame, members: pl.DataFrame, j
             usual_ns=pl.col("transfer_ns") - pl.col("excess_ns"),
         )
         .with_columns(ratio=pl.col("transfer_ns") / pl.max_horizontal("usual_ns", 1))
-        .filter(_is_large())
-    )
-    peers = numbered.group_by("alike").agg(peer_count=(pl.col("group_no").n_unique() - 1).cast(pl.Int64))
-    rows = runs.join(peers, on="alike").join(members, on=_GROUP)
-    return (
-        rows.with_columns(candidates=_candidates(rows, members))
-        .sort("lost_ns", *_GROUP, "first_step", descending=[True, False, False, False, False])
-        .select(pl.col(name).cast(kind) for name, kind in LINK_SCHEMA.items())
     )
 
 

@@ -21,15 +21,13 @@ _CULPRIT = ["job_id", "attempt", "culprit_step", "culprit_rank"]
 _UNIT = ["job_id", "attempt", "step", "rank"]
 
 
-def bubble_ns(pairs: pl.DataFrame, excess: pl.DataFrame, steps: pl.DataFrame) -> int:
-    """Waiting of all ranks in pipelines that their schedule explains, nanoseconds.
+def bubbles(pairs: pl.DataFrame, excess: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """Waiting of all ranks in pipelines that their schedule explains: `job_id`, `attempt`, `step`, `bubble_ns`.
 
     pairs: PAIR_SCHEMA. excess: `job_id`, `attempt`, `step`, `rank`, `excess_ns`: how much longer than usual ranks took,
     in work or in a transfer; as much of each wait for them is not the schedule's. steps: `job_id`, `attempt`, `step`,
     `rank` of all parts of steps; one without waiting waited nothing.
     """
-    if pairs.is_empty():
-        return 0
     slow = excess.group_by("job_id", "attempt", culprit_step="step", culprit_rank="rank").agg(pl.col("excess_ns").sum())
     left = (
         pairs.join(slow, on=_CULPRIT, how="left")
@@ -39,4 +37,4 @@ def bubble_ns(pairs: pl.DataFrame, excess: pl.DataFrame, steps: pl.DataFrame) ->
     )
     every = steps.select(_UNIT).join(left, on=_UNIT, how="left").with_columns(pl.col("left_ns").fill_null(0))
     usual_ns = pl.col("left_ns").quantile(USUAL_QUANTILE, "lower").over("job_id", "rank").cast(pl.Int64)
-    return int(every.select(pl.min_horizontal("left_ns", usual_ns).sum()).item() or 0)
+    return every.group_by("job_id", "attempt", "step").agg(bubble_ns=pl.min_horizontal("left_ns", usual_ns).sum())

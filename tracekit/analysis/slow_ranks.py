@@ -35,6 +35,8 @@ _ENOUGH_PEERS = 4
 # ... and fewer ranks of a job not enough: accelerators of one model differ by up to this much.
 _ENOUGH_RANKS = 8
 _RELATIVE_DIFFERENCE = 0.01
+# However alike the accelerators of a job seem, a few of them do not show that they differ by less.
+_LEAST_DIFFERENCE = 0.005
 # A count is beyond chance from so many standard deviations of a Poisson number, and three, above the expected one.
 _COUNT_DEVIATIONS = 5.0
 _RARE = 0.002
@@ -123,7 +125,8 @@ def _excess(grid: _Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     noise = (1 + 1 / size) * [_typical_deviation(grid.own_ns[rows] - middle[role]) for role, rows in enumerate(members)]
     differ = _differences(beside, members, usual)
     floor = np.maximum(_FLOOR_NS, _RELATIVE_FLOOR * usual)
-    noise, differ = np.maximum(noise, floor), np.maximum(differ, floor)
+    noise = np.maximum(noise, floor)
+    differ = np.maximum(differ, np.maximum(_FLOOR_NS, _LEAST_DIFFERENCE * usual))
     is_slow = np.concatenate([slow_steps(beside[rows], noise[role], differ[role]) for role, rows in enumerate(members)])
     order = np.argsort(np.concatenate(members), kind="stable")
     role_noise = np.array([_typical_deviation(of_step[[role]]) for role in range(role_count)])

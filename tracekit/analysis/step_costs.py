@@ -9,9 +9,10 @@ import polars as pl
 
 from tracekit.analysis.bandwidth import bandwidths
 from tracekit.analysis.culprits import GAP_STAGE, charged, culprits, excess_by_operation, spread, with_operations
+from tracekit.analysis.knock_on import with_knock_on
 from tracekit.analysis.links import HELD_BY_SCHEMA, MEMBERS_SCHEMA, TRANSFER_SCHEMA, link_excess, slow_links
-from tracekit.analysis.schedule_bubble import PAIR_SCHEMA, bubble_ns
-from tracekit.analysis.scheduled import scheduled, with_usual
+from tracekit.analysis.schedule_bubble import PAIR_SCHEMA, bubbles
+from tracekit.analysis.scheduled import SCHEDULED_STAGES, scheduled, with_usual
 from tracekit.analysis.slow_ranks import slow_times
 from tracekit.schema import BETWEEN_STEPS, UNATTRIBUTED
 from tracekit.store import Database
@@ -93,22 +94,35 @@ def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCos
     key = [*_RANK, "role", "stage"]
     usual = with_usual(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()), jobs)
     slow = slow_times(usual.select(*key, pl.col("own_ns") - pl.col("usual_ns")))
-    cost = charged(slow, ranks, _held_at_work(held))
+    transfers, members = read("transfers", TRANSFER_SCHEMA), read("group_members", MEMBERS_SCHEMA)
+    above = [slow.filter(pl.col("rank").is_not_null()), link_excess(transfers, members)]
+    above_by_rank = pl.concat([frame.select(*_RANK, "excess_ns") for frame in above])
+    bubble = bubbles(read("pair_waits", PAIR_SCHEMA), above_by_rank, ranks)
+    cost = with_knock_on(charged(slow, ranks, _held_at_work(held)), _left(held, bubble, ranks))
     named = culprits(cost, jobs)
     excess = excess_by_operation(own, slow)
-    transfers, members = read("transfers", TRANSFER_SCHEMA), read("group_members", MEMBERS_SCHEMA)
     links = slow_links(transfers, members, read("held_by_transfer", HELD_BY_SCHEMA), ranks, jobs)
-    above = [slow.filter(pl.col("rank").is_not_null()), link_excess(transfers, members)]
     return StepCosts(
         culprits=_typed(with_operations(_with_assumed(named, held), excess), CULPRIT_SCHEMA),
         spread=_typed(with_operations(spread(cost, named, jobs), excess), SPREAD_SCHEMA),
         scheduled=scheduled(usual, held, jobs),
         links=links,
         collectives=bandwidths(transfers),
-        bubble_ns=bubble_ns(
-            read("pair_waits", PAIR_SCHEMA), pl.concat([frame.select(*_RANK, "excess_ns") for frame in above]), ranks
-        ),
+        bubble_ns=int(bubble["bubble_ns"].sum()),
     )
+
+
+def _left(held: pl.DataFrame, bubble: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
+    """The waiting in each step that may have followed from slow work: not for saves, nor the pipeline's own.
+
+    Columns: `job_id`, `attempt`, `step_at` (as in `CHARGED_SCHEMA`), `left_ns`.
+    """
+    steps = ranks.select(_STEP).unique().with_columns(step_at=pl.col("step").rank("dense").over("job_id", "attempt"))
+    is_work = ~pl.col("stage").is_in([*map(str, SCHEDULED_STAGES), str(UNATTRIBUTED)])
+    waits = _gaps_apart(held).filter(is_work).group_by(_STEP).agg(pl.col("waited_ns").sum())
+    left_ns = pl.col("waited_ns").fill_null(0) - pl.col("bubble_ns").fill_null(0)
+    every = steps.join(waits, on=_STEP, how="left").join(bubble, on=_STEP, how="left")
+    return every.select("job_id", "attempt", pl.col("step_at").cast(pl.Int64), left_ns=pl.max_horizontal(left_ns, 0))
 
 
 def _typed(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:

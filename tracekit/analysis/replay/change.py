@@ -63,11 +63,13 @@ class Change:
         """Which operations change by themselves. Raises `UsageError` where none does."""
         if self.kind in _OF_ALL:
             return pl.Series([True] * len(operations), dtype=pl.Boolean)
-        values = operations[self.kind].cast(pl.String)
-        unknown = sorted(set(self.names) - set(values.unique().drop_nulls()))
+        values = operations[self.kind]
+        there = values.unique().drop_nulls()
+        names = there.cast(pl.String)
+        unknown = sorted(set(self.names) - set(names))
         if unknown:
-            known = ", ".join(values.unique().drop_nulls().sort()[:10])
+            known = ", ".join(names.sort()[:10])
             raise UsageError(
                 f"no step has an operation of {self.kind} {', '.join(unknown)}; there are {known}", option="without"
             )
-        return values.is_in(self.names).fill_null(value=False)
+        return values.is_in(there.filter(names.is_in(self.names)).implode()).fill_null(value=False)

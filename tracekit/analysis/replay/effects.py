@@ -66,11 +66,17 @@ class ObservedReplay:
     steps: ObservedSteps
 
     @cached_property
-    def _evened(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Times and delays with every operation as at the median of its role."""
+    def _like_role(self) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]]]:
+        """Times and delays with every operation as at each of `QUARTILES` of its role."""
         everything = np.ones(len(self.steps.own_ns), np.bool_)
         own, _ = references(self.steps, everything, self.steps.own_ns, all_are_peers=True)
         delays, _ = references(self.steps, everything, self.steps.delay_ns, all_are_peers=True)
+        return own, delays
+
+    @property
+    def _evened(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Times and delays with every operation as at the median of its role."""
+        own, delays = self._like_role
         return own["median"], delays["median"]
 
     @property
@@ -100,9 +106,11 @@ class ObservedReplay:
             factors = stage_factors(kinds.with_columns(own=pl.Series(steps.own_ns)))
             after = self._mean_ns(np.rint(steps.own_ns * factors).astype(np.int64), steps.delay_ns)
             return bounded(before, after, [])
-        even = change.kind == "stragglers"
-        own, peerless = references(steps, self._with_meetings(chosen), steps.own_ns, all_are_peers=even)
-        delays, _ = references(steps, chosen, steps.delay_ns, all_are_peers=even)
+        if change.kind == "stragglers":
+            (own, delays), peerless = self._like_role, 0
+        else:
+            own, peerless = references(steps, self._with_meetings(chosen), steps.own_ns)
+            delays, _ = references(steps, chosen, steps.delay_ns)
         lengths = {name: self._mean_ns(own[name], delays["median"]) for name in QUARTILES}
         # Others may start late for reasons that are no spans, the changed ranks among them.
         prompt = self._mean_ns(own["median"], self._evened[1])

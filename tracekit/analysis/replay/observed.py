@@ -8,19 +8,22 @@ a saving is rather understated than overstated.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tracekit.analysis.replay.meetings import meetings
 from tracekit.analysis.replay.observed_kernel import NONE, link_operations, measure, order_meetings, replay_observed
+from tracekit.analysis.replay.roles import in_roles
+from tracekit.analysis.replay.sorting import bounds, sorted_by_number
 from tracekit.errors import InsufficientDataError
+
+_TEXTS = ("operation", "host", "collective", "group")
 
 OPEN_OPERATIONS = 6
 """How many operations of a rank can be open at a time and still be told apart."""
-
-ROLE = ("pipeline_stage", "operation", "member_count", "sequence")
-"""Ranks that do the same part of a step: operations that agree in this are peers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +31,8 @@ class ObservedSteps:
     """Operations of steps and their dependencies; whole nanoseconds, exact.
 
     operations: one row an operation, sorted by stretch, rank and start, with `meeting`, its `member_count`, the
-        `sequence` among operations alike of its rank, its `role` (a number from 0 for what agrees in `ROLE`),
-        `role_in_step` (with the step besides), and the columns that were given.
+        `sequence` among operations alike of its rank, its `role`, `role_in_step` and `place` (`roles.in_roles`), and
+        the columns that were given, texts as categories.
     own_ns: from the last start of its meeting to its end. delay_ns: how late it began after all that had ended.
     step_counts: how many steps each stretch has. observed_ns: from a stretch's first start to its last end.
     left_out: `step` and `reason`.
@@ -46,6 +49,11 @@ class ObservedSteps:
     before: NDArray[np.int64]
     first_member: NDArray[np.int64]
     member: NDArray[np.int64]
+
+    @cached_property
+    def by_role(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Operations in the order of their role in the step, and where each of these begins."""
+        return sorted_by_number(self.operations["role_in_step"].to_numpy())
 
     def replayed(self, own_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """The length of each stretch with other times and delays, by operation."""
@@ -90,7 +98,7 @@ def observed_steps(operations: pl.DataFrame) -> ObservedSteps:
         ns=pl.col("end_ns").max() - pl.col("start_ns").min(), steps=pl.col("step").n_unique()
     ).sort("stretch_number")  # fmt: skip
     return ObservedSteps(
-        operations=_in_roles(rows, graph.meeting),
+        operations=in_roles(rows, graph.meeting),
         own_ns=own_ns,
         delay_ns=delay_ns,
         step_counts=lengths["steps"].to_numpy(),
@@ -123,26 +131,17 @@ def _without_circles(rows: pl.DataFrame, possible: NDArray[np.bool_]) -> Observe
 
 
 def _sorted(operations: pl.DataFrame) -> pl.DataFrame:
-    """Operations by stretch, rank and start, with the number of their stretch."""
-    given = operations if "stretch" in operations.columns else operations.with_columns(stretch="step")
-    rows = given.sort("stretch", "rank", "start_ns", "end_ns", maintain_order=True)
-    return rows.with_columns(stretch_number=pl.col("stretch").rle_id().cast(pl.Int64))
+    """Operations by stretch, rank and start, with the number of their stretch; texts as categories.
 
-
-def _in_roles(rows: pl.DataFrame, meeting: NDArray[np.int64]) -> pl.DataFrame:
-    """Operations with their meeting, how many take part in it, and their number among those alike of their rank.
-
-    Alike are operations of one name with as many members: the collectives of a mesh share names, not sizes.
+    Of operations that agree in all times the one with the lower span id comes first, else the first that was given.
     """
-    sizes = np.bincount(meeting)[meeting]
-    met = rows.with_columns(meeting=pl.Series(meeting), member_count=pl.Series(sizes, dtype=pl.Int64))
-    number = pl.int_range(pl.len(), dtype=pl.Int32).over("step", "rank", "operation", "member_count")
-    numbered = met.with_columns(sequence=number)
-    roles = numbered.select(ROLE).unique(maintain_order=True).with_row_index("role").cast({"role": pl.Int64})
-    placed = numbered.join(roles, on=list(ROLE), how="left", nulls_equal=True, maintain_order="left")
-    steps = placed["step"].unique().sort()
-    at = np.searchsorted(steps.to_numpy(), placed["step"].to_numpy())
-    return placed.with_columns(role_in_step=pl.Series(at * len(roles)) + pl.col("role"))
+    given = operations if "stretch" in operations.columns else operations.with_columns(stretch="step")
+    texts = [name for name in _TEXTS if name in given.columns and given.schema[name] != pl.Categorical]
+    last = ["span_id"] if "span_id" in given.columns else []
+    rows = given.with_columns(pl.col(texts).cast(pl.String).cast(pl.Categorical)).sort(
+        "stretch", "rank", "start_ns", "end_ns", *last, maintain_order=True
+    )
+    return rows.with_columns(stretch_number=pl.col("stretch").rle_id().cast(pl.Int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,54 +155,18 @@ class _Graph:
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> _Graph:
-        first_run = _bounds(rows.select(pl.struct("stretch_number", "rank").rle_id()).to_series().to_numpy())
+        stretch = rows["stretch_number"].to_numpy()
         before = np.full((len(rows), OPEN_OPERATIONS), NONE, np.int64)
+        first_run = bounds(stretch, rows["rank"].to_numpy())
         link_operations(first_run, rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy(), before)
-        meeting = _meetings(rows)
-        member = np.argsort(meeting, kind="stable")
-        first_member = _bounds(meeting[member])
-        stretch_of_meeting = rows["stretch_number"].to_numpy()[member[first_member[:-1]]]
+        meeting = meetings(rows)
+        member, first_member = sorted_by_number(meeting)
+        stretch_of_meeting = stretch[member[first_member[:-1]]]
         return cls(
-            first_stretch=_bounds(stretch_of_meeting),
+            first_stretch=bounds(stretch_of_meeting),
             order=np.empty(len(stretch_of_meeting), np.int64),
             before=before,
             meeting=meeting,
             first_member=first_member,
             member=member,
         )
-
-
-def _bounds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each run of equal numbers begins, and the end."""
-    return np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [len(numbers)]])
-
-
-def _meetings(rows: pl.DataFrame) -> NDArray[np.int64]:
-    """The number of the meeting of each operation, growing with the stretches.
-
-    Members of a collective share step, group, name and sequence. Without a sequence those of a group meet in order. A
-    rank that has one twice meets nobody there: the numbers do not tell which of them is meant.
-    """
-    key = ["stretch_number", "step", "group", "collective", "collective_sequence"]
-    in_order = pl.int_range(pl.len(), dtype=pl.Int64).over("step", "rank", "group", "operation")
-    name = "collective" if "collective" in rows.columns else "operation"
-    told = rows.select(
-        "stretch_number",
-        "step",
-        "rank",
-        group=pl.col("group").cast(pl.String),
-        collective=pl.coalesce(pl.col(name).cast(pl.String), pl.col("operation").cast(pl.String)),
-        row=pl.int_range(pl.len(), dtype=pl.Int64),
-        is_counted=pl.col("collective_sequence").is_null(),
-        collective_sequence=pl.col("collective_sequence").fill_null(in_order),
-    ).filter(pl.col("group").is_not_null())  # fmt: skip
-    key = [*key, "is_counted"]
-    is_repeated = pl.len().over(*key, "rank") > 1
-    clear = told.with_columns(is_repeated=is_repeated).filter(~pl.col("is_repeated").any().over(key))
-    first = clear.select("row", first=pl.col("row").min().over(key))
-    leader = np.arange(len(rows))
-    leader[first["row"].to_numpy()] = first["first"].to_numpy()
-    order = np.lexsort((leader, rows["stretch_number"].to_numpy()))
-    number = np.empty(len(rows), np.int64)
-    number[order] = np.cumsum(np.concatenate([[False], np.diff(leader[order]) != 0]))
-    return number

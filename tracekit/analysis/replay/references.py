@@ -7,6 +7,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.analysis.replay.observed import ObservedSteps
+from tracekit.analysis.replay.sorting import bounds
+from tracekit.kernels import kernel
+from tracekit.partition import Array
 
 QUARTILES = {"low": 0.25, "median": 0.5, "high": 0.75}
 """Where among its peers a rank is put: the median, and the quartiles on both sides of it for the bound."""
@@ -21,25 +24,61 @@ def references(
     operation of its own that fewer than half of the peers have at all takes no time. Where no peer took part in the
     step, the rank's own operations of this role stand for them.
     """
-    table = steps.operations.select(
-        "role", "role_in_step", "step", "rank", "pipeline_stage", "member_count"
-    ).with_columns(value=pl.Series(values_ns), is_changed=pl.Series(is_changed))
-    peers = table if all_are_peers else table.filter(~pl.col("is_changed"))
-    quantiles = [pl.col("value").quantile(at, "lower").cast(pl.Int64).alias(name) for name, at in QUARTILES.items()]
-    by_role = peers.group_by("role_in_step").agg(*quantiles, doing=pl.col("rank").n_unique())
-    ranks = peers.group_by("step", "pipeline_stage").agg(taking_part=pl.col("rank").n_unique())
-    found = (
-        table.filter("is_changed")
-        .join(by_role, on="role_in_step", how="left", maintain_order="left")
-        .join(ranks, on=["step", "pipeline_stage"], how="left", nulls_equal=True, maintain_order="left")
-    )
-    is_extra = (pl.col("member_count") == 1) & (2 * pl.col("doing").fill_null(0) < pl.col("taking_part"))
-    own = pl.col("value").median().cast(pl.Int64).over("role", "rank")
-    without_peers = pl.col("median").is_null() & ~is_extra.fill_null(value=False)
+    is_peer = np.ones(len(values_ns), np.bool_) if all_are_peers else ~is_changed
+    order, first = steps.by_role
+    found = np.empty((len(first) - 1, len(QUARTILES)), np.int64)
+    doing = np.empty(len(first) - 1, np.int64)
+    _peer_quantiles(order, first, values_ns, is_peer, np.array(list(QUARTILES.values())), found, doing)
+    role = steps.operations["role_in_step"].to_numpy()
+    is_alone = (steps.operations["member_count"] == 1).to_numpy()
+    is_extra = is_alone & (2 * doing[role] < _taking_part(steps.operations, is_peer))
+    without_peers = is_changed & ~is_extra & (doing[role] == 0)
+    own = _own_medians(steps.operations, is_changed, without_peers, values_ns)
     by_quartile = {}
-    for name in QUARTILES:
-        values = values_ns.copy()
-        best = pl.when(is_extra).then(pl.lit(0, pl.Int64)).otherwise(pl.coalesce(name, own))
-        values[is_changed] = found.select(best).to_series().to_numpy()
+    for at, name in enumerate(QUARTILES):
+        values = np.where(is_changed, found[role, at], values_ns)
+        values[is_changed & is_extra] = 0
+        values[without_peers] = own
         by_quartile[name] = values
-    return by_quartile, int(found.select(without_peers.sum()).item())
+    return by_quartile, int(without_peers.sum())
+
+
+def _taking_part(operations: pl.DataFrame, is_peer: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each operation how many ranks of its pipeline stage have a peer in its step."""
+    place = operations["place"].to_numpy()
+    rank = operations["rank"].to_numpy()
+    runs = bounds(place, rank)
+    has_peer = np.logical_or.reduceat(is_peer, runs[:-1])
+    return np.bincount(place[runs[:-1]], has_peer, minlength=int(place.max()) + 1).astype(np.int64)[place]
+
+
+def _own_medians(
+    operations: pl.DataFrame, is_changed: NDArray[np.bool_], wanted: NDArray[np.bool_], values_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Of the wanted operations the median of all that change in the same role on the same rank."""
+    whose = operations.select("role", "rank")
+    asked = whose.filter(pl.Series(wanted))
+    changed = whose.with_columns(value=pl.Series(values_ns)).filter(pl.Series(is_changed))
+    medians = (
+        changed.join(asked, on=["role", "rank"], how="semi").group_by("role", "rank").agg(pl.col("value").median())
+    )
+    own = asked.join(medians, on=["role", "rank"], how="left", maintain_order="left")["value"]
+    return own.cast(pl.Int64).to_numpy()
+
+
+@kernel
+def _peer_quantiles(
+    order: Array, first: Array, values_ns: Array, is_peer: Array, quantiles: Array, found: Array, doing: Array
+) -> None:  # fmt: skip
+    """Into `found[role, at]`: a quantile of the peers of a role, the lower of two; into `doing`: how many there are."""
+    room = np.empty(len(order), np.int64)
+    for role in range(len(first) - 1):
+        count = 0
+        for at in range(first[role], first[role + 1]):
+            if is_peer[order[at]]:
+                room[count] = values_ns[order[at]]
+                count += 1
+        doing[role] = count
+        in_order = np.sort(room[:count])
+        for at in range(len(quantiles)):
+            found[role, at] = in_order[int(quantiles[at] * (count - 1))] if count else 0
