@@ -33,16 +33,7 @@ _told: list[Callable[[], None]] = []
 
 def compiled_with(function: _Function, **options: Any) -> _Function:
     """Compile a function as `kernel` does, with further options of `numba.njit`."""
-    return cast(_Function, _Lazy(function, lambda: _dispatcher(function, options)))
-
-
-def compiled_into_callers(function: _Function, **options: Any) -> _Function:
-    """Compile a function for other kernels to call; alone, as tests call it, it is compiled once more.
-
-    What Python would need to call it is a third of its compilation, and it need not be kept: its callers contain it.
-    """
-    inner = {**options, "no_cpython_wrapper": True}
-    return cast(_Function, _Inner(function, lambda: _compiled(function, inner), lambda: _dispatcher(function, options)))
+    return cast(_Function, _Kernel(function, options))
 
 
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,44 +61,38 @@ class _Lazy:
         cpu_target.typing_context.refresh()
         return cpu_target.typing_context.resolve_value_type(made)
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self._made(*arguments)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._made, name)
+class _Kernel(_Lazy):
+    """A compiled function: one for Python, which is kept, and one for other kernels, which is not: they contain it.
 
+    What Python would need to call a function is a third of its compilation.
+    """
 
-class _Inner(_Lazy):
-    """What is compiled into its callers, and apart from that for Python where that calls it."""
-
-    def __init__(self, function: Callable[..., Any], make: Callable[[], Any], alone: Callable[[], Any]) -> None:
-        super().__init__(function, make)
-        self._make_alone = alone
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, lambda: _for_kernels(function, options))
+        self._options = options
 
     @cached_property
-    def _alone(self) -> Any:
-        return self._make_alone()
+    def _for_python(self) -> Any:
+        return _dispatcher(self.__wrapped__, self._options)
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._alone(*arguments)
+        return self._for_python(*arguments)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._alone, name)
+        return getattr(self._for_python, name)
 
 
-def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+def _for_kernels(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numba
 
-    _listen()
-    return numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    return numba.njit(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)(function)
 
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """The compiler's object for a function.
+    """The compiler's object for a function that Python calls.
 
     numba takes kept code for current as long as the file of the function itself is unchanged, although the
     code contains kernels and constants of other files. Here it is current as long as all of these are.
@@ -115,12 +100,14 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numba
 
     _listen()
-    is_kept = not numba.config.DISABLE_JIT and not _is_changed_since_start(function.__module__)
-    # Nothing of C calls a kernel, so none needs a wrapper for that: a tenth of the compilation.
-    compiled = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
-    if is_kept:
-        from tracekit.kernels.kept_code import KeptCode
+    if numba.config.DISABLE_JIT:
+        return function
+    from tracekit.kernels.kept_code import KeptCode
+    from tracekit.kernels.whole_compiling import WholeCompiler
 
+    # Nothing of C calls a kernel, so none needs a wrapper for that: a tenth of the compilation.
+    compiled = numba.njit(nogil=True, no_cfunc_wrapper=True, pipeline_class=WholeCompiler, **options)(function)
+    if not _is_changed_since_start(function.__module__):
         compiled._cache = KeptCode(compiled.py_func, source_stamp=source_digest(function.__module__))
     return compiled
 

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tracekit.kernels.compiling import compiled_into_callers, compiled_with
+from tracekit.kernels.compiling import compiled_with
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def inlined(function: _Function) -> _Function:
     """Compiles a short function that allocates nothing; it becomes part of its callers."""
-    return compiled_into_callers(function, error_model="numpy", _nrt=False, forceinline=True)
+    return compiled_with(function, error_model="numpy", _nrt=False, forceinline=True)
 
 
 def outlined(function: _Function) -> _Function:
