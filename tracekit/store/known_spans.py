@@ -60,15 +60,17 @@ def stored(
 
     `spans` has the columns of base.spans and `row`, the position of each, `keys` their `span_keys`. Without
     `recent` the whole store is read. With it only the ingests are that may have brought one of the spans,
-    and, where the store has more spans than are remembered, what starts about when the spans do: a span with
-    the id of one that is not remembered and starts at another time is taken for a new one.
+    and, where spans that are not remembered start in the same minutes, what starts about when the spans do: a span
+    with the id of one that is not remembered and starts at another time is taken for a new one. So what arrives as
+    it happens costs the same however much the store holds.
     """
     if recent is None:
         return _found(cursor, spans)
     remembered = _remembered(cursor, spans, recent.ingests(keys))
     if recent.covered_from == 0:
         return remembered
-    rest = np.setdiff1d(np.arange(spans.num_rows), remembered.rows)
+    may_be_old = np.flatnonzero(recent.older_minutes.has(_starts(spans)))
+    rest = np.setdiff1d(may_be_old, remembered.rows)
     older = _at_their_times(cursor, _at(spans, rest), last_ingest_id=recent.covered_from - 1)
     return _together([remembered, older])
 
@@ -86,9 +88,13 @@ def _remembered(cursor: duckdb.DuckDBPyConnection, spans: pa.Table, ingests: NDA
 
 
 def _at_their_times(cursor: duckdb.DuckDBPyConnection, spans: pa.Table, *, last_ingest_id: int) -> Stored:
-    starts = np.sort(numbers(spans["start_ns"]).astype(np.int64))
+    starts = np.sort(_starts(spans))
     ingests = (0, last_ingest_id)
     return _together([_found(cursor, spans, ingests=ingests, starts=starts) for starts in _time_ranges(starts)])
+
+
+def _starts(spans: pa.Table) -> NDArray[np.int64]:
+    return numbers(spans["start_ns"]).astype(np.int64)
 
 
 def _time_ranges(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -133,6 +139,10 @@ def load_recent(cursor: duckdb.DuckDBPyConnection, recent: RecentSpans) -> None:
     for batch in rows.to_arrow_reader(_LOADED_ROWS):
         words = np.frombuffer(batch["trace_id"].buffers()[2], np.uint64, 2 * batch.num_rows).reshape(-1, 2)
         keys = np.column_stack([words, batch["span_id"].to_numpy()])
-        recent.add(keys, batch["ingest_id"].to_numpy().astype(np.int64))
+        recent.add(keys, batch["ingest_id"].to_numpy().astype(np.int64), batch["start_ns"].to_numpy())
     older = cursor.execute(queries.text("store/last_older_ingest"), {"count": recent.capacity}).fetchall()
     recent.covered_from = int(older[0][0] or -1) + 1
+    if recent.covered_from:
+        last = {"last_ingest_id": recent.covered_from - 1}
+        for starts_ns in cursor.execute(queries.text("store/older_minutes"), last).fetchnumpy().values():
+            recent.older_minutes.add(np.asarray(starts_ns, np.int64))

@@ -12,9 +12,35 @@ from tracekit.kernels import kernel
 from tracekit.kernels.hash_table import SECRET, hash_bytes
 
 _SLOT_COUNT = 1 << 22
+_MINUTE_NS = 60 * 10**9
+# Two years; what lies further apart may share a place.
+_MINUTE_COUNT = 1 << 20
 _KEY_BYTES = 24
 _TAG: Any = np.uint64(0xFFFFFFFF00000000)
 _INGEST: Any = np.uint64(0x00000000FFFFFFFF)
+
+
+class Minutes:
+    """Minutes in which spans start. It never misses one, and may take a minute for another two years apart."""
+
+    def __init__(self) -> None:
+        self._marks = np.zeros(_MINUTE_COUNT, np.bool_)
+
+    def add(self, starts_ns: NDArray[np.int64]) -> None:
+        """Note the minutes of these times."""
+        self._marks[_minutes(starts_ns)] = True
+
+    def add_all(self, other: Minutes) -> None:
+        """Note all minutes of another."""
+        self._marks |= other._marks
+
+    def has(self, starts_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """For each time whether its minute was noted."""
+        return self._marks[_minutes(starts_ns)]
+
+
+def _minutes(starts_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    return starts_ns // _MINUTE_NS % _MINUTE_COUNT
 
 
 @dataclass(slots=True)
@@ -22,6 +48,7 @@ class _Generation:
     """A hash table of spans. A slot has the upper half of the span's hash and the span's ingest; 0 is empty."""
 
     slots: NDArray[np.uint64]
+    minutes: Minutes = field(default_factory=Minutes)
     count: int = 0
     last_ingest_id: int = 0
 
@@ -39,6 +66,8 @@ class RecentSpans:
     slot_count: int = _SLOT_COUNT
     covered_from: int = 0
     """Every span of this ingest and of later ones is remembered."""
+    older_minutes: Minutes = field(default_factory=Minutes)
+    """When the spans of earlier ingests start: nothing else has to be looked up among them."""
     _older: _Generation = field(init=False)
     _newer: _Generation = field(init=False)
 
@@ -61,17 +90,20 @@ class RecentSpans:
                 _find(_bytes_of(keys), SECRET, generation.slots, found)
         return found
 
-    def add(self, keys: NDArray[np.uint64], ingest_ids: NDArray[np.int64]) -> None:
-        """Remember spans, each with its ingest."""
+    def add(self, keys: NDArray[np.uint64], ingest_ids: NDArray[np.int64], starts_ns: NDArray[np.int64]) -> None:
+        """Remember spans, each with its ingest and its start."""
         for first in range(0, len(keys), self.capacity):
-            self._add(keys[first : first + self.capacity], ingest_ids[first : first + self.capacity])
+            part = slice(first, first + self.capacity)
+            self._add(keys[part], ingest_ids[part], starts_ns[part])
 
-    def _add(self, keys: NDArray[np.uint64], ingest_ids: NDArray[np.int64]) -> None:
+    def _add(self, keys: NDArray[np.uint64], ingest_ids: NDArray[np.int64], starts_ns: NDArray[np.int64]) -> None:
         if self._newer.count + len(keys) > self.capacity:
             if self._older.count:
                 self.covered_from = max(self.covered_from, self._older.last_ingest_id + 1)
+                self.older_minutes.add_all(self._older.minutes)
             self._older, self._newer = self._newer, self._empty()
         newer = self._newer
+        newer.minutes.add(starts_ns)
         newer.count += _insert(_bytes_of(keys), ingest_ids, SECRET, newer.slots)
         newer.last_ingest_id = max(newer.last_ingest_id, int(ingest_ids.max(initial=0)))
 

@@ -52,7 +52,8 @@ def write_spans(
     keys = span_keys(spans)
     fates = span_fates(spans, first_rows, stored(cursor, spans, keys, recent))
     if recent is not None:
-        recent.add(keys[fates.stored], ingest_ids[fates.stored])
+        starts_ns = numbers(spans["start_ns"]).astype(np.int64)
+        recent.add(keys[fates.stored], ingest_ids[fates.stored], starts_ns[fates.stored])
     order = np.flatnonzero(fates.stored)
     new = _taken(spans, order)
     tables = {"incoming_spans": replaced(new, {"attributes": as_json(new["attributes"])})}

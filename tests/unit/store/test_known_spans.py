@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from tests.unit.store import records
 from tracekit.store import Database, IngestWriter
-from tracekit.store.columns import as_uuid, numbered, replaced
+from tracekit.store.columns import as_uuid, numbered, numbers, replaced
 from tracekit.store.known_spans import Stored, load_recent, span_keys, stored
 from tracekit.store.recent_spans import RecentSpans
 
@@ -78,7 +79,7 @@ def test_what_was_remembered_and_never_committed_is_new() -> None:
     with store_of(INGESTS[0]) as cursor:
         recent = loaded(cursor, slot_count=1024)
         table = incoming(span(77), span(3))
-        recent.add(span_keys(table), np.array([2, 1]))
+        recent.add(span_keys(table), np.array([2, 1]), np.array([78, 4]))
         assert as_pairs(stored(cursor, table, span_keys(table), recent)) == [(1, True)]
 
 
@@ -90,6 +91,44 @@ def test_a_store_of_more_spans_than_are_remembered_is_loaded_from_its_end() -> N
         assert recent.ingests(span_keys(last)).tolist() == [2] * 20
         assert recent.covered_from == 2
         assert loaded(cursor, slot_count=1024).covered_from == 0
+
+
+class Reading:
+    """A cursor that counts how often the store is asked."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+        self.statements = 0
+
+    def execute(self, *asked: Any) -> duckdb.DuckDBPyConnection:
+        self.statements += 1
+        return self._cursor.execute(*asked)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+
+@pytest.mark.parametrize(("day", "statements"), [(0, 1), (90, 0)], ids=["when older ones did", "at another time"])
+def test_the_store_is_read_only_where_spans_that_are_not_remembered_start(day: int, statements: int) -> None:
+    """What arrives as it happens costs the same however much came before."""
+    with store_of(*INGESTS) as cursor:
+        recent = loaded(cursor, slot_count=64)
+        reading: Any = Reading(cursor)
+        table = incoming(*(span(number, day=day) for number in range(100, 110)))
+        assert as_pairs(stored(reading, table, span_keys(table), recent)) == []
+        assert reading.statements == statements
+
+
+def test_what_is_forgotten_while_spans_arrive_is_found_again() -> None:
+    """The first ones of a long ingest, and those of one before."""
+    with store_of(*INGESTS) as cursor:
+        recent = RecentSpans(slot_count=32)
+        for number, spans in enumerate((*INGESTS, *INGESTS[1:]), 1):
+            table = incoming(*spans)
+            recent.add(span_keys(table), np.full(len(spans), min(number, 2)), numbers(table["start_ns"]))
+        assert recent.covered_from == 3
+        table = incoming(span(3), span(25, day=3), span(100, day=3))
+        assert as_pairs(stored(cursor, table, span_keys(table), recent)) == [(0, True), (1, True)]
 
 
 def test_an_empty_store_has_nothing_to_load() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tracekit.store.recent_spans import RecentSpans
 
+MINUTE_NS = 60 * 10**9
 SPAN_NUMBERS = st.lists(st.integers(1, 200), min_size=1, max_size=12, unique=True)
 
 
@@ -17,7 +18,8 @@ def keys_of(numbers: list[int]) -> np.ndarray:
 
 
 def remember(recent: RecentSpans, numbers: list[int], *, ingest_id: int) -> None:
-    recent.add(keys_of(numbers), np.full(len(numbers), ingest_id, np.int64))
+    starts_ns = np.array(numbers, np.int64) * MINUTE_NS
+    recent.add(keys_of(numbers), np.full(len(numbers), ingest_id, np.int64), starts_ns)
 
 
 @given(st.lists(SPAN_NUMBERS, max_size=12))
@@ -30,6 +32,9 @@ def test_every_span_of_the_covered_ingests_is_found_with_its_last_ingest(batches
         last_ingest |= dict.fromkeys(numbers, ingest_id)
     covered = {number: ingest for number, ingest in last_ingest.items() if ingest >= recent.covered_from}
     assert recent.ingests(keys_of(list(covered))).tolist() == list(covered.values())
+    is_remembered = recent.ingests(keys_of(list(last_ingest))) > 0
+    forgotten = np.array(list(last_ingest), np.int64)[~is_remembered]
+    assert recent.older_minutes.has(forgotten * MINUTE_NS).all()
 
 
 @given(st.lists(SPAN_NUMBERS, max_size=12))
