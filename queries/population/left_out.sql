@@ -4,16 +4,19 @@
 -- checks, background work) are left out; not so where one ended badly and others of its service and operation do call
 -- one: it failed on the way there. Requests that are seen from different layers (the client's own spans, a
 -- gateway's, an engine's) may be the same ones twice, and start at other times: the layer that has most measured
--- requests answers, of equal ones the outermost.
+-- requests answers, of equal ones the outermost. Where times are compared, work that messages start, which the requests
+-- that send them do not wait for, is left out beside requests that ask for something themselves.
 --
 -- Reads population_candidates (`side`: 0 the selection, 1 the baseline selection; `unit_id`, `kind`, `service_name`,
 -- `name`, `outcome`, `flags`, `seen_from`, `is_measured`: whether the unit has what is asked about).
 -- Parameters:
 --   $seen_from: the layer that answers, NULL for the one of the rule.
+--   $messages: `counted` with the others, `aside`, or `only`.
 -- Columns:
 --   side: as in population_candidates.
 --   unit_id: the unit.
---   reason: implausible times, without a call of a model, or seen from another layer: `seen from engine`.
+--   reason: implausible times, without a call of a model, started by a message (or not), or seen from another layer:
+--     `seen from engine`.
 WITH
 judged AS (
     SELECT
@@ -25,13 +28,14 @@ judged AS (
         seen_from,
         is_measured,
         kind = 'request' AS is_request,
-        coalesce(contains(flags, 'implausible_times'), FALSE) AS is_implausible
+        coalesce(contains(flags, 'implausible_times'), FALSE) AS is_implausible,
+        coalesce(contains(flags, 'from_message'), FALSE) AS is_from_message
     FROM population_candidates
 ),
 calling AS (
     SELECT side, bool_or(seen_from != 'service') AS models_are_called
     FROM judged
-    WHERE is_request AND NOT is_implausible
+    WHERE is_request AND NOT is_implausible AND ($messages != 'only' OR is_from_message)
     GROUP BY side
 ),
 -- What a call of a model begins with.
@@ -69,6 +73,7 @@ reasons AS (
     SELECT
         judged.side,
         judged.unit_id,
+        judged.is_from_message,
         CASE
             WHEN judged.is_implausible THEN 'implausible times'
             WHEN NOT judged.is_request OR NOT calling.models_are_called THEN NULL
@@ -82,7 +87,22 @@ reasons AS (
     LEFT JOIN calling USING (side)
     LEFT JOIN asking
         ON asking.service_name IS NOT DISTINCT FROM judged.service_name AND asking.name = judged.name
+),
+told AS (
+    SELECT
+        side,
+        unit_id,
+        CASE
+            WHEN $messages = 'only' AND NOT is_from_message THEN 'not started by a message'
+            WHEN
+                $messages = 'aside' AND is_from_message
+                AND coalesce(reason, 'without a call of a model') = 'without a call of a model'
+                AND bool_or(reason IS NULL AND NOT is_from_message) OVER (PARTITION BY side)
+                THEN 'started by a message'
+            ELSE reason
+        END AS reason
+    FROM reasons
 )
 SELECT side, unit_id, reason
-FROM reasons
+FROM told
 WHERE reason IS NOT NULL

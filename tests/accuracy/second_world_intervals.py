@@ -82,7 +82,7 @@ def asked(sides: list[Side], quantile: float | None) -> tuple[np.ndarray, Judgem
         if cohort.weights is not None:
             weighted[number] = _sums(cohort.bins, rows * cohort.weights[:, None], height)
     sums = StageSums([STAGES[number] for number in ORDER], by_bin, [], weighted)
-    judgement = judge_like(judge(sums, layout.cohorts, layout.edges), layout, sums, used)
+    judgement = judge_like(judge(sums, layout.cohorts, layout.edges, middles=layout.levels["body"]), layout, sums, used)
     means = [sums.total_ns(number) / max(layout.cohorts[number].count, 1) for number in range(2)]
     excess = means[0] - means[1]
     return np.append(excess, excess.sum()), judgement, used

@@ -24,7 +24,7 @@ VALUES: dict[str, object] = {
     "future_tolerance_ns": 1, "past_tolerance_ns": 1, "signal": "traces",
     "jobs": ["job"], "has_hosts": True, "minimum_count": 8, "spread_share": 0.1,
     "is_per_token": False, "unit_limit": 5, "oldest_ns": 1, "prefix": "seen from ", "every": 1, "threshold_ns": 1,
-    "fewest_blocks": 2, "most_blocks": 4,
+    "fewest_blocks": 2, "most_blocks": 4, "one_in": 1,
 }  # fmt: skip
 
 
@@ -58,6 +58,8 @@ def test_headers_name_the_parameters_and_columns_of_the_statement(selection: Sel
     """What a header says is what DuckDB sees."""
     text = queries.text(name)
     parameters = sorted(duckdb.extract_statements(text)[0].named_parameters)
+    if name == "tail/kind_times":
+        selection.create_table("tail_attributes", "tail/sampled_attributes", one_in=1)
     found = selection.rows(name, **{parameter: VALUES[parameter] for parameter in parameters})
     assert sorted(named_under(text, "Parameters")) == parameters
     assert named_under(text, "Columns") == found.columns

@@ -40,7 +40,7 @@ VALUES: dict[str, object] = {
     "trace_id": f"{1:032x}", "span_id": f"{1:016x}", "kind": "request", "attribute": "tenant", "job_id": "j",
     "unit_ids": [1], "windows": ["ttft"], "keys": ["module"], "wanted": ["module"], "job": None, "share": 0.5,
     "metric": "kv_cache.usage", "by": ["host_name"], "text": "a", "outcome": "ok", "latest_first": True,
-    "tenant_key": "tenant",
+    "tenant_key": "tenant", "messages": "aside",
 }  # fmt: skip
 """Of parameters that are no numbers."""
 
@@ -70,6 +70,8 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
             create_table(opened, "asked_series", "metrics/asked_series", series)
             opened.execute("CREATE TEMP TABLE doomed_spans AS SELECT trace_id, span_id FROM base.spans")
             opened.register("compared_units", pl.DataFrame({"unit_id": [1], "position": [0]}))
+            members = {"unit_id": 1, "population": "p", "is_tail": True, "class_id": 0, "value_ns": 1, "start_ns": 1}
+            opened.register("compared_members", pl.DataFrame([members]))
             opened.register("compared_stages", pl.DataFrame({"stage": ["x"], "stage_no": [0]}))
             opened.execute(
                 "CREATE TEMP VIEW whatif_candidates AS SELECT *, true AS is_asked, true AS is_normal FROM units"

@@ -32,7 +32,7 @@ from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quant
 from tracekit.analysis.metrics import MetricsAnswer, metrics
 from tracekit.analysis.missed_stages import INTRINSIC
 from tracekit.analysis.peaks import DEVICES, PRECISIONS
-from tracekit.analysis.population import IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
+from tracekit.analysis.population import FROM_MESSAGE, IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
     Change,
@@ -83,6 +83,7 @@ __all__ = [
     "CHECKS",
     "CLEAR_SHARE",
     "DEVICES",
+    "FROM_MESSAGE",
     "IMPLAUSIBLE",
     "INTRINSIC",
     "LOST_SHARE",

@@ -13,13 +13,14 @@ from tracekit.analysis import blocks
 from tracekit.analysis.answer import UNITS_SCHEMA, question
 from tracekit.analysis.compare_answer import METRIC_SCHEMA, OUTCOME_SCHEMA, STAGE_SCHEMA, CompareAnswer, Verdict
 from tracekit.analysis.compare_evidence import compared_evidence
+from tracekit.analysis.compare_kinds import sides_by_kind
 from tracekit.analysis.compare_load import is_of_load, load_frame, stage_layers
 from tracekit.analysis.compare_whose import compared_whose
 from tracekit.analysis.compared_sides import ComparedSide, compared_sides, selected
 from tracekit.analysis.judgement import middle_ranks, own_block_count
 from tracekit.analysis.mix import whole_parts
 from tracekit.analysis.same_mix import METRICS, Matched, Means, matched, stage_means
-from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, from_slices
+from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, from_slices, shrinking
 from tracekit.analysis.slo import SloSet, slo_goal
 from tracekit.store import Database
 
@@ -34,14 +35,6 @@ ENDINGS = {
     "invalid": ("invalid",),
 }
 """Ways to end that are compared, and their buckets."""
-
-
-@dataclass(frozen=True)
-class _Estimates:
-    """Everything that is judged together: estimates and, for each side, the contributions of slices of time."""
-
-    estimates: np.ndarray
-    contributions: list[np.ndarray]
 
 
 @question("compare")
@@ -65,13 +58,50 @@ def compare(
     databases = (other or database, database)
     compared = compared_sides(databases, (selected(before), selected(after)), goal, where)
     sides, names = compared.sides, compared.stages
+    layers = stage_layers(database, names)
+    found = _found(sides, names, layers, has_slo=goal is not None)
+    kind = None
+    if found.verdict in SLOWER and databases[0] is databases[1] and (by_kind := sides_by_kind(database, sides)):
+        kind, sides = by_kind
+        found = _found(sides, names, layers, has_slo=goal is not None)
+    evidence = compared_evidence(databases, compared)
+    whose = compared_whose(databases, sides, names, _longer_stages(found.stages))
+    return CompareAnswer(
+        before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
+        metrics=found.metrics, stages=found.stages, outcomes=found.outcomes, load=found.load, whose=whose,
+        method=found.method, block_counts=found.block_counts, kind_attribute=kind,
+        verdict="refused" if evidence.verdict == "refused" else found.verdict,
+        evidence=evidence, units=_unit_rows(sides, is_one_store=databases[0] is databases[1]),
+        left_out=compared.left_out, seen_from=compared.seen_from,
+    )  # fmt: skip
+
+
+SLOWER: tuple[Verdict, ...] = ("regressed", "mixed", "stage_slower")
+"""Verdicts that something became slower."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What changed between two sides."""
+
+    metrics: pl.DataFrame
+    stages: pl.DataFrame
+    outcomes: pl.DataFrame
+    load: pl.DataFrame
+    method: str
+    block_counts: list[int]
+    verdict: Verdict
+
+
+def _found(sides: list[ComparedSide], names: list[str], layers: pl.DataFrame, *, has_slo: bool) -> _Found:
+    """Metrics, stages and ways to end at the same mix, judged together; `layers`: those of the stages."""
     matches = {metric: matched(sides, metric) for metric in METRICS}
     matches = {metric: match for metric, match in matches.items() if len(match.weights)}
     means = {
         metric: [stage_means(side, match, number, len(names)) for number, side in enumerate(sides)]
         for metric, match in matches.items()
     }
-    shares = _outcome_shares(sides, has_slo=goal is not None)
+    shares = _outcome_shares(sides, has_slo=has_slo)
     uncertainty, block_counts, shortage = _judged(sides, means, shares)
     judged = _Judged(uncertainty, means, shares)
     metrics, stages = _metric_frame(matches, judged), _stage_frame(names, matches, judged)
@@ -80,18 +110,9 @@ def compare(
     verdict = shortage or _verdict(metrics, stages, outcomes)
     if verdict == "no_change" and min(block_counts) < blocks.MINIMUM_BLOCKS:
         verdict = "too_few_blocks"
-    if verdict in ("regressed", "stage_slower") and is_of_load(load, stages, outcomes, stage_layers(database, names)):
+    if verdict in ("regressed", "stage_slower") and is_of_load(load, stages, outcomes, layers):
         verdict = "load_or_slowness"
-    evidence = compared_evidence(databases, compared)
-    whose = compared_whose(databases, sides, names, _longer_stages(stages))
-    return CompareAnswer(
-        before=before, after=after, where=where, before_count=len(sides[0].units), after_count=len(sides[1].units),
-        metrics=metrics, stages=stages, outcomes=outcomes, load=load, whose=whose,
-        method="blocks" if uncertainty else "none", block_counts=block_counts,
-        verdict="refused" if evidence.verdict == "refused" else verdict,
-        evidence=evidence, units=_unit_rows(sides, is_one_store=databases[0] is databases[1]),
-        left_out=compared.left_out, seen_from=compared.seen_from,
-    )  # fmt: skip
+    return _Found(metrics, stages, outcomes, load, "blocks" if uncertainty else "none", block_counts, verdict)
 
 
 def _longer_stages(stages: pl.DataFrame) -> list[str]:
@@ -191,7 +212,7 @@ def _judged(
 def _before(sides: list[ComparedSide], means: list[np.ndarray]) -> BeforeSide:
     lengths = [int(np.ptp(side.units["start_ns"].to_numpy())) + 1 for side in sides]
     ratio = max(lengths[0] / lengths[1], len(sides[0].units) / len(sides[1].units))
-    return BeforeSide.of(0, ratio, before=means[0], after=means[1])
+    return BeforeSide(0, ratio, shrinking(before=means[0], after=means[1]))
 
 
 def _sliced(side: ComparedSide, parts: list[np.ndarray], shares: np.ndarray) -> SlicedSide:

@@ -70,6 +70,8 @@ class CompareAnswer(BaseAnswer):
         any row is called significant is 5 %.
     left_out: requests of both sides that no answer counts with these, by reason; seen_from: the layer that these are
         seen from, None where they call no model.
+    kind_attribute: the attribute by whose values requests were classed too, because other ones came than before and it
+        tells how long they take.
     evidence: what the requests of both sides can bear. units: their ids, those before as `baseline` and those after as
         `selection`; of two stores only those of the second.
     verdict, summary: the conclusion.
@@ -99,6 +101,7 @@ class CompareAnswer(BaseAnswer):
     units: pl.DataFrame
     left_out: dict[str, int] = field(default_factory=dict)
     seen_from: str | None = None
+    kind_attribute: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as plain Python values, stages inside their metric."""
@@ -121,6 +124,7 @@ class CompareAnswer(BaseAnswer):
             "block_counts": self.block_counts,
             "left_out": self.left_out,
             "seen_from": self.seen_from,
+            "kind_attribute": self.kind_attribute,
             "verdict": self.verdict,
             "summary": self.summary,
             "quality": self.evidence.as_dict(),

@@ -143,7 +143,8 @@ def _units(
     cursor: duckdb.DuckDBPyConnection, side: Selected, goal: SloSet, where: str | None, *, seen_from: str | None = None
 ) -> tuple[pl.DataFrame, SelectedRequests]:
     conditions = [f"({part}\n)" for part in (side.where, where) if part is not None]
-    selected = judge_requests(cursor, goal, where=" AND ".join(conditions) or None, seen_from=seen_from)
+    where = " AND ".join(conditions) or None
+    selected = judge_requests(cursor, goal, where=where, seen_from=seen_from, messages="aside")
     units = rows(cursor, "compare/units")
     if side.server is None:
         return units, selected

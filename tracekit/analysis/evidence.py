@@ -74,8 +74,9 @@ def evidence(selection: Selection) -> Evidence:
         shared.append(selection.rows("quality/host_clocks", jobs=jobs, has_hosts=True, **CLOCK_LIMITS))
     implausible = pl.col("reason") == IMPLAUSIBLE
     counts["implausible_count"] = int(left_out.filter(implausible)["unit_count"].sum())
-    # Another outcome or layer, a first step, or no call of a model was not asked for; all else should have been there.
-    is_other = pl.col("reason").str.contains("^(outcome|without|seen|first step) ")
+    # Another outcome or layer, a first step, no call of a model, or work that a message started (or not) was not asked
+    # for; all else should have been there.
+    is_other = pl.col("reason").str.contains("^(outcome|without|seen|first step|started|not started) ")
     other_layers = left_out.filter(pl.col("reason").str.starts_with(OTHER_LAYER))
     missing = left_out.filter(~is_other & ~implausible)["unit_count"].sum()
     return evidence_of(

@@ -13,7 +13,15 @@ from tracekit.analysis.comparison import Layout
 from tracekit.analysis.influence import influence_sums
 from tracekit.analysis.like_units import like_influence
 from tracekit.analysis.measured import MeasuredUnits
-from tracekit.analysis.significance import BeforeSide, SlicedSide, Uncertainty, WindowChance, from_slices, from_windows
+from tracekit.analysis.significance import (
+    BeforeSide,
+    SlicedSide,
+    Uncertainty,
+    WindowChance,
+    from_slices,
+    from_windows,
+    shrinking,
+)
 from tracekit.schema import MINIMUM_UNITS
 
 Shortage = Literal["too_few_units", "too_few_blocks"]
@@ -43,11 +51,17 @@ class Judgement:
 
 
 def judge(
-    sums: StageSums, cohorts: list[Cohort], edges: dict[int, tuple[int, int]], *, places: float = 1.0
+    sums: StageSums,
+    cohorts: list[Cohort],
+    edges: dict[int, tuple[int, int]],
+    *,
+    middles: tuple[int, int] | None = None,
+    places: float = 1.0,
 ) -> Judgement:
     """Judge the excess of cohort TAIL over cohort REFERENCE.
 
-    `edges` gives the numbers of the edge cohorts of each of the two that is a band. `places`: among how many such
+    `edges` gives the numbers of the edge cohorts of each of the two that is a band. `middles`: numbers of the typical
+    units of both sides, by which it is known how many times as long stages take. `places`: among how many such
     selections this one was chosen because of its excess: chance had as many tries (Bonferroni).
     """
     tail, reference = cohorts[TAIL], cohorts[REFERENCE]
@@ -62,8 +76,18 @@ def judge(
     # A tail that is one short event has no spread inside, and says nothing of how often there is such an event.
     is_spread = all(_quarter_count(cohort) >= blocks.FEWEST_BLOCKS for cohort in (tail, reference))
     fewest = 1 if is_spread else blocks.MINIMUM_BLOCKS
-    means = [with_total(sums.total_ns(number) / max(cohorts[number].count, 1)) for number in (TAIL, REFERENCE)]
-    return _by_blocks(sides, fewest, is_all=_is_all(tail), means=means, places=places)
+    return _by_blocks(sides, fewest, is_all=_is_all(tail), scale=_scale(sums, cohorts, middles), places=places)
+
+
+def _scale(sums: StageSums, cohorts: list[Cohort], middles: tuple[int, int] | None) -> np.ndarray:
+    """By how much times after are to be shrunk to be as long as before, as typical units have it: float64[S + 1].
+
+    The slowest would not do: where one of them is very long by chance, their mean is, too.
+    """
+    if middles is None:
+        return np.ones(len(sums.stages) + 1)
+    after, before = (with_total(sums.total_ns(number) / max(cohorts[number].count, 1)) for number in middles)
+    return shrinking(before, after)
 
 
 def _is_all(tail: Cohort) -> bool:
@@ -86,12 +110,12 @@ def _by_blocks(
     fewest: int = 1,
     *,
     is_all: bool = False,
-    means: list[np.ndarray] | None = None,
+    scale: np.ndarray | None = None,
     places: float = 1.0,
 ) -> Judgement:
     """Judge by blocks of each side; with fewer independent ones than `fewest` not at all.
 
-    `means`: of every estimate on both sides, float64[S + 1] each, where the second side is the time before the first.
+    `scale`: as of `BeforeSide`, where the second side is the time before the first.
     """
     sliced = [_sliced(units, contributions, is_all=is_all) for units, contributions in sides]
     counts = [max(1, int(side.block_counts[-1])) for side in sliced]
@@ -102,19 +126,19 @@ def _by_blocks(
     ]
     if min(occupied) < blocks.FEWEST_BLOCKS or min(counts) < fewest:
         return Judgement("none", counts, lengths, None, "too_few_blocks")
-    before = None if means is None else _before(sides, sliced, means)
+    before = None if scale is None else _before(sides, sliced, scale)
     return Judgement("blocks", counts, lengths, from_slices(sliced, before, places=places))
 
 
 def _before(
-    sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide], means: list[np.ndarray]
+    sides: list[tuple[MeasuredUnits, np.ndarray]], sliced: list[SlicedSide], scale: np.ndarray
 ) -> BeforeSide | None:
     """The second side as the one before, where any of its estimates has blocks enough to show what is chance."""
     if sliced[1].block_counts.max() < blocks.FEWEST_BLOCKS:
         return None
     (after, _), (before, _) = sides
     ratio = max(before.duration_ns / max(after.duration_ns, 1), before.count / max(after.count, 1))
-    return BeforeSide.of(1, ratio, before=means[1], after=means[0])
+    return BeforeSide(1, ratio, scale)
 
 
 def _sliced(units: MeasuredUnits, contributions: np.ndarray, *, is_all: bool) -> SlicedSide:

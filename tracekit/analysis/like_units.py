@@ -71,7 +71,7 @@ class LikeUnits:
         if (self.own_weights > 0).mean() > _UNMATCHED_SHARE:
             return False
         moved = np.abs(ours / ours.sum() - theirs / theirs.sum()).sum() / 2
-        return bool(moved >= CHANGED_SHARE and _homogeneity(ours, theirs) > _CHANCE_NORMAL)
+        return bool(moved >= CHANGED_SHARE and homogeneity(ours, theirs) > _CHANCE_NORMAL)
 
     def effective_count(self, quantile: float) -> float:
         """Equally weighted units that would show as much as the weighted tail does (Kish 1965)."""
@@ -157,7 +157,7 @@ def class_counts(selection: MeasuredUnits, baseline: MeasuredUnits) -> tuple[np.
     return ours, theirs
 
 
-def _homogeneity(ours: np.ndarray, theirs: np.ndarray) -> float:
+def homogeneity(ours: np.ndarray, theirs: np.ndarray) -> float:
     """Pearson's chi-square of two rows of counts, as a standard normal deviate (Wilson and Hilferty 1931)."""
     counts = np.stack([ours, theirs]).astype(np.float64)
     counts = counts[:, counts.sum(axis=0) > 0]

@@ -11,7 +11,7 @@ import polars as pl
 
 from tracekit.analysis.answer import question
 from tracekit.analysis.missed_stages import lost_by_stage
-from tracekit.analysis.population import NO_MODEL_CALL
+from tracekit.analysis.population import NO_MODEL_CALL, Messages
 from tracekit.analysis.request_dimensions import dimension_frame
 from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput, Verdict
 from tracekit.analysis.request_selection import SelectedRequests, select_requests
@@ -79,12 +79,14 @@ def judge_requests(
     where: str | None,
     mode: Mode = "tracekit",
     seen_from: str | None = None,
+    messages: Messages = "counted",
 ) -> SelectedRequests:
     """Leave the table `judged_requests` on the cursor; see `queries/goodput/judged.sql`.
 
-    `seen_from` is the layer that answers, None for the one of the rule. Returns what was left out.
+    `seen_from` is the layer that answers, None for the one of the rule; `messages` as of `select_requests`. Returns
+    what was left out.
     """
-    selected = select_requests(cursor, where=where, classes=goal.classes, seen_from=seen_from)
+    selected = select_requests(cursor, where=where, classes=goal.classes, seen_from=seen_from, messages=messages)
     cursor.register("slo_limits", _limits(goal))
     cursor.execute("CREATE OR REPLACE TEMP VIEW ended_spans AS FROM base.spans")
     create_table(cursor, "request_endings", "goodput/said_endings", {})

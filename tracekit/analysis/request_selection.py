@@ -9,7 +9,7 @@ import duckdb
 
 from tracekit import queries
 from tracekit.analysis.condition import checked_condition
-from tracekit.analysis.population import answering_layer, population_of
+from tracekit.analysis.population import Messages, answering_layer, population_of
 from tracekit.analysis.slo import Slo
 from tracekit.errors import QueryError
 
@@ -36,12 +36,14 @@ def select_requests(
     where: str | None,
     classes: Sequence[Slo] = (Slo(),),
     seen_from: str | None = None,
+    messages: Messages = "counted",
 ) -> SelectedRequests:
     """Leave the view `request_selection` on the cursor: units with the number of their class as `slo_class`.
 
     The macros of `units/said_values.sql`, by which statuses are read, are left there too.
 
-    The rule of `population_of` says who is in it; `seen_from` is the layer that answers, None for that of the rule.
+    The rule of `population_of` says who is in it, with `messages`; `seen_from` is the layer that answers, None for that
+    of the rule.
     Raises `QueryError` or `UsageError` for a condition that is none.
     """
     cursor.execute(queries.text("units/said_values"))
@@ -49,7 +51,7 @@ def select_requests(
     kinds = [checked_condition(cursor, one.where, option=f"the SLO class {one.name}") for one in classes]
     cases = " ".join(f"WHEN {kind} THEN {number}" for number, kind in enumerate(kinds))
     _view(cursor, "request_candidates", f"SELECT * FROM units WHERE kind = 'request' AND {condition}")
-    population_of(cursor, _candidates(classes), seen_from=seen_from)
+    population_of(cursor, _candidates(classes), seen_from=seen_from, messages=messages)
     kept = "request_candidates ANTI JOIN unit_populations USING (unit_id)"
     _view(cursor, "request_classes", f"SELECT *, CASE {cases} END AS slo_class FROM {kept}")
     _view(cursor, "request_selection", "SELECT * FROM request_classes WHERE slo_class IS NOT NULL")

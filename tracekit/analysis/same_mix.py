@@ -70,7 +70,7 @@ def matched(sides: list[ComparedSide], metric: str) -> Matched:
     has_metric = [value.is_not_null() for value in values]
     for fraction in FRACTIONS:
         keys = [
-            _class_keys(side.served, metric, fraction).filter(has) for side, has in zip(sides, has_metric, strict=True)
+            class_keys(side.served, metric, fraction).filter(has) for side, has in zip(sides, has_metric, strict=True)
         ]
         table = _classes(keys)
         if fraction == FRACTIONS[-1] or _covered(table, keys):
@@ -127,7 +127,8 @@ def _metric(served: pl.DataFrame, metric: str) -> pl.Series:
     return served[_VALUES[metric]]
 
 
-def _class_keys(served: pl.DataFrame, metric: str, fraction: int) -> pl.DataFrame:
+def class_keys(served: pl.DataFrame, metric: str, fraction: int) -> pl.DataFrame:
+    """What requests of a class have in common: population, and sizes in so many classes to the octave."""
     sizes = [
         pl.when(pl.col(name) > 0).then((pl.col(name).log(2) * fraction + 1e-9).floor()).alias(name)
         for name in _SIZES[metric]

@@ -14,7 +14,7 @@ import polars as pl
 from tracekit import queries
 from tracekit.analysis.condition import checked_condition
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits
-from tracekit.analysis.population import population_of
+from tracekit.analysis.population import Messages, population_of
 from tracekit.errors import QueryError
 from tracekit.schema import ANY_OUTCOME, METRICS, OUTCOMES, Metric
 from tracekit.store import Database
@@ -47,13 +47,15 @@ class Selection:
         where: str | None = None,
         baseline: str | None = None,
         outcome: str = OUTCOMES[0],
+        messages: Messages = "aside",
     ) -> None:
-        """Select by the conditions `where` and `baseline` (None: all; no baseline) and by `outcome`.
+        """Select by the conditions `where` and `baseline` (None: all; no baseline), by `outcome`, and with `messages`.
 
         Raises `QueryError` or `UsageError` where a condition is not one.
         """
         self.metric = METRICS[metric]
         self.database = database
+        self._messages: Messages = messages
         self._cursor = database.cursor()
         self._kept: dict[str, Any] = {}
         try:
@@ -86,6 +88,18 @@ class Selection:
             self._kept[name] = make()
         found: Kept = self._kept[name]
         return found
+
+    def divide(self, attribute: str) -> None:
+        """Let units be of one kind only where they have the same value of an attribute: all is to be made anew."""
+        self.create_table("tail_kinds", "tail/kinds", attribute=attribute)
+        self._cursor.execute(
+            "UPDATE tail_units SET population = tail_kinds.population FROM tail_kinds "
+            "WHERE tail_kinds.side = tail_units.side AND tail_kinds.unit_id = tail_units.unit_id"
+        )
+        self.drop("tail_kinds")
+        self.create_table("tail_classes", "tail/classes", class_limit=CLASS_LIMIT)
+        self._kept.clear()
+        self.__dict__.pop("sides", None)
 
     def sample(self) -> None:
         """Make the table `tail_sampled`, once: some units of both sides; none without a baseline selection."""
@@ -166,6 +180,7 @@ class Selection:
             "SELECT side, unit_id, kind, service_name, name, outcome, flags, seen_from, "
             f"{fits} AND value_ns >= 0 AS is_measured "
             f"FROM tail_selection WHERE kind = '{self.metric.unit_kind}'",
+            messages=self._messages,
         )
 
     def _side(self, side: int, condition: str | None, *, option: str) -> str:

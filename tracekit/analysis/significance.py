@@ -157,11 +157,11 @@ class BeforeSide:
     length_ratio: float
     scale: np.ndarray
 
-    @classmethod
-    def of(cls, number: int, length_ratio: float, before: np.ndarray, after: np.ndarray) -> BeforeSide:
-        """The side before with the means of both sides: float64[S] each."""
-        scale = np.divide(before, after, out=np.ones(len(after)), where=after > 0)
-        return cls(number, length_ratio, np.clip(scale, 0.0, 1.0))
+
+def shrinking(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """By how much means after are to be shrunk to be as large as those before, at most 1; 1 where neither is known."""
+    scale = np.divide(before, after, out=np.ones(len(after)), where=(after > 0) & (before > 0))
+    return np.minimum(scale, 1.0)
 
 
 def _judged_before(
@@ -178,10 +178,12 @@ def _judged_before(
     variance, cubes, freedom = moments[before.number]
     after = sides[1 - before.number]
     ratio = before.length_ratio
-    apart = (after.contributions**2).sum(axis=0)
+    apart, apart_before = ((side.contributions**2).sum(axis=0) for side in (after, sides[before.number]))
     is_shown = sides[before.number].block_counts >= blocks.FEWEST_BLOCKS
     test_error = np.sqrt(variance + np.maximum(variance * ratio, apart)) * is_shown
-    error = np.sqrt(variance + np.maximum(variance * ratio, apart * before.scale**2)) * is_shown
+    # Few blocks may show less than slices do that are taken as independent, and what queues share only adds to that.
+    own = np.maximum(variance, apart_before)
+    error = np.sqrt(own + np.maximum(own * ratio, apart * before.scale**2)) * is_shown
     # A mean of n has the third moment of one over n squared.
     skewness = _skewness(cubes * (ratio**2 - 1), error, freedom)
     numbers = freedom.astype(int).tolist()

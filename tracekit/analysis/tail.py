@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,18 +19,20 @@ from tracekit.analysis.differences import difference_frame
 from tracekit.analysis.evidence import evidence
 from tracekit.analysis.growth import create_call_rows, drop_call_rows, growth_frame
 from tracekit.analysis.judgement import Judgement, judge, judge_like
+from tracekit.analysis.kinds import telling_attribute
 from tracekit.analysis.like_units import LikeUnits
 from tracekit.analysis.load import load_frame
 from tracekit.analysis.measured import MeasuredUnits, band, clock_resolution_ns
+from tracekit.analysis.population import FROM_MESSAGE
 from tracekit.analysis.rare_calls import rare_call_frame
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.services import service_frames
 from tracekit.analysis.size import size_frame
 from tracekit.analysis.tail_answer import TailAnswer
+from tracekit.analysis.tail_question import TailQuestion
 from tracekit.analysis.verdict import NEGLIGIBLE_SHARE, verdict_of
 from tracekit.analysis.whose import clear_whose, whose_frame
-from tracekit.errors import UsageError
-from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, METRICS, MINIMUM_UNITS, OUTCOMES, Metric, UnitKind
+from tracekit.schema import DEFAULT_QUANTILES, MINIMUM_UNITS, OUTCOMES, Metric, UnitKind
 from tracekit.store import Database
 
 PRACTICAL_SHARE = 0.05
@@ -44,59 +46,6 @@ TIED_FACTOR = 1.5
 
 EXEMPLAR_LIMIT = 5
 """Units that are shown for each stage."""
-
-
-@dataclass(frozen=True)
-class TailQuestion:
-    """What is asked; see `tail`."""
-
-    metric: Metric
-    quantile: float | None = None
-    where: str | None = None
-    baseline: str = AUTOMATIC_BASELINE
-    outcome: str = OUTCOMES[0]
-    change: Change | None = None
-    used: float | None = None
-
-    def __post_init__(self) -> None:
-        """Raises `UsageError` for an option that makes no sense."""
-        if self.metric not in METRICS:
-            raise UsageError(
-                f"metric {self.metric!r} is unknown; use one of {', '.join(get_args(Metric))}",
-                option="metric",
-                value=self.metric,
-            )
-        if self.quantile is not None and not 0 <= self.quantile < 1:
-            raise UsageError(
-                f"quantile {self.quantile} is not in [0, 1); use for example 0.99",
-                option="quantile",
-                value=str(self.quantile),
-            )
-        if self.outcome not in (*OUTCOMES, ANY_OUTCOME):
-            raise UsageError(
-                f"outcome {self.outcome!r} is unknown; use one of {', '.join(OUTCOMES)}, or {ANY_OUTCOME}",
-                option="outcome",
-                value=self.outcome,
-            )
-
-    @property
-    def comparison(self) -> Literal["body", "selection"]:
-        """Whether the tail is compared with the middle of the same units, or with another selection."""
-        return "body" if self.baseline_condition is None else "selection"
-
-    @property
-    def baseline_condition(self) -> str | None:
-        """What selects the units of the baseline; None for the middle of the same units."""
-        if self.change is not None:
-            return _started(self.change.before_start_ns, self.change.before_end_ns, self.where)
-        return None if self.baseline in (BODY_BASELINE, AUTOMATIC_BASELINE) else self.baseline
-
-    @property
-    def selection_condition(self) -> str | None:
-        """What selects the units: those of the change that was found, of those that were asked about."""
-        if self.change is None:
-            return self.where
-        return _started(self.change.start_ns, self.change.end_ns, self.where)
 
 
 @question("tail")
@@ -131,10 +80,28 @@ def tail(
     """
     asked = TailQuestion(metric, quantile, where, baseline, outcome)
     with _selected(database, asked) as selection:
-        is_open = baseline == AUTOMATIC_BASELINE and METRICS[metric].unit_kind == UnitKind.REQUEST
-        changes = found_changes(selection) if is_open else []
-        answer = _of_change(database, asked, changes)
-        return _of_slowest_or_all(selection, asked) if answer is None else answer
+        answer = _of_time_or_slowest(database, selection, asked)
+        has_messages = bool((selection.left_out["reason"] == FROM_MESSAGE).any())
+    if not has_messages or not _shows_nothing(answer):
+        return answer
+    # Work that messages start hides nobody's time, and may be slow where the requests are not.
+    of_messages = replace(asked, messages="only")
+    with _selected(database, of_messages) as selection:
+        other = _of_time_or_slowest(database, selection, of_messages)
+    return answer if _shows_nothing(other) or other.verdict in AMBIGUOUS else other
+
+
+def _of_time_or_slowest(database: Database, selection: Selection, asked: TailQuestion) -> TailAnswer:
+    """The answer of the time in which the store changed, where that is asked for and it did; else of the slowest."""
+    is_open = asked.baseline == AUTOMATIC_BASELINE and selection.metric.unit_kind == UnitKind.REQUEST
+    changes = found_changes(selection) if is_open else []
+    answer = _of_change(database, asked, changes)
+    return _of_like_kinds(selection, asked) if answer is None else answer
+
+
+def _shows_nothing(answer: TailAnswer) -> bool:
+    """Whether no other time or selection is slower: what the slow ones have that the middle has not is always there."""
+    return answer.comparison == "body" or answer.verdict in (*UNCONFIRMED, "improved")
 
 
 def _of_change(database: Database, asked: TailQuestion, changes: list[Change]) -> TailAnswer | None:
@@ -143,7 +110,7 @@ def _of_change(database: Database, asked: TailQuestion, changes: list[Change]) -
     for change in changes:
         of_change = replace(asked, change=change)
         with _selected(database, of_change) as selection:
-            answer = _of_slowest_or_all(selection, of_change)
+            answer = _of_like_kinds(selection, of_change)
         if answer.verdict in AMBIGUOUS:
             doubtful = doubtful or answer
         # Slower times are searched: that the slowest of them are faster is not what stood out.
@@ -155,13 +122,27 @@ def _of_change(database: Database, asked: TailQuestion, changes: list[Change]) -
 UNCONFIRMED = ("no_excess", "too_few_blocks", "too_few_units", "no_units")
 """Verdicts that nothing follows from."""
 
+SLOWER = ("excess_explained", "excess_unattributed", "excess_spread", "stage_slower")
+"""Verdicts that something became slower."""
+
 AMBIGUOUS = ("load_or_slowness", "size_or_slowness", "mix_not_slowness")
 """Verdicts that accuse no stage for certain."""
 
 
 def _selected(database: Database, asked: TailQuestion) -> Selection:
     conditions = {"where": asked.selection_condition, "baseline": asked.baseline_condition}
-    return Selection(database, asked.metric, **conditions, outcome=asked.outcome)
+    return Selection(database, asked.metric, **conditions, outcome=asked.outcome, messages=asked.messages)
+
+
+def _of_like_kinds(selection: Selection, asked: TailQuestion) -> TailAnswer:
+    """The answer; where something is slower and an attribute tells that other requests came, by kinds of that."""
+    answer = _of_slowest_or_all(selection, asked)
+    is_slower = answer.comparison == "selection" and answer.verdict in SLOWER
+    attribute = telling_attribute(selection) if is_slower and answer.unit == UnitKind.REQUEST else None
+    if attribute is None:
+        return answer
+    selection.divide(attribute)
+    return replace(_of_slowest_or_all(selection, asked), kind_attribute=attribute)
 
 
 def _of_slowest_or_all(selection: Selection, asked: TailQuestion) -> TailAnswer:
@@ -189,17 +170,11 @@ def _answered(selection: Selection, asked: TailQuestion) -> TailAnswer:
         return _answer(asked, comparison, judgement, grown, quantile=used)
 
 
-def _started(first_ns: int, end_ns: int, where: str | None) -> str:
-    """The units of a condition that start in a time."""
-    inside = f"start_ns >= {first_ns} AND start_ns < {end_ns}"
-    return inside if where is None else f"({where}\n) AND {inside}"
-
-
 def _judged(comparison: Comparison, quantile: float, *, has_grown: bool) -> Judgement:
     """Where a stage has grown call by call, as often as places were searched, the means need not show that again."""
     layout, sums = comparison.layout, comparison.sums
     places = 1.0 if has_grown else layout.places
-    judgement = judge(sums, layout.cohorts, layout.edges, places=places)
+    judgement = judge(sums, layout.cohorts, layout.edges, middles=layout.levels.get(BODY_BASELINE), places=places)
     return judge_like(judgement, layout, sums, quantile, places=places)
 
 
@@ -241,6 +216,7 @@ def _answer(
         outcome=asked.outcome,
         quantile_asked=asked.quantile,
         comparison=asked.comparison,
+        is_of_messages=asked.messages == "only",
         change_start_ns=None if asked.change is None else asked.change.start_ns,
         change_end_ns=None if asked.change is None else asked.change.end_ns,
         change_lasts=None if asked.change is None else asked.change.lasts,

@@ -83,6 +83,9 @@ class TailAnswer(BaseAnswer):
         where the store did not change; change_lasts: whether it goes on to the end; change_series: where it is
         clearest; change_is_first: whether it began with the store, so that it is compared with what came after.
     is_of_all: whether all units are compared because the slowest of them, at the usual quantile, show nothing.
+    is_of_messages: whether it is about work that messages start, because the requests that send them show nothing.
+    kind_attribute: the attribute by whose values requests were classed too, because other ones came than in the
+        baseline and it tells how long they take.
     is_other_mix: whether the sides hold other units, so that stages are judged against like ones (`rate_ns`).
     verdict, summary: the conclusion as a stable code and as sentences. evidence: what the data can bear.
     units: the units that are compared, by cohort.
@@ -155,6 +158,8 @@ class TailAnswer(BaseAnswer):
     units: pl.DataFrame
     shortage: str | None = None
     is_other_mix: bool = False
+    is_of_messages: bool = False
+    kind_attribute: str | None = None
     is_of_all: bool = False
     change_start_ns: int | None = None
     change_end_ns: int | None = None

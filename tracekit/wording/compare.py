@@ -21,6 +21,9 @@ def compare_summary(answer: CompareAnswer) -> str:
     if answer.verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     sentences = [_head(answer), *_metric_sentences(answer), *_outcome_sentences(answer), _load_sentence(answer)]
+    if answer.kind_attribute is not None:
+        same = f"Requests are compared with those of the same {answer.kind_attribute}"
+        sentences.append(f"{same}: others of them came than before, and it tells how long they take.")
     sentences += left_out_sentences(answer.left_out, answer.seen_from)
     return " ".join(sentence for sentence in sentences if sentence)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tracekit.analysis import IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
+from tracekit.analysis import FROM_MESSAGE, IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
 from tracekit.wording.numbers import counted
 
 
@@ -21,6 +21,10 @@ def left_out_notes(left_out: Mapping[str, int], seen_from: str | None) -> list[s
     if count := left_out.get(NO_MODEL_CALL, 0):
         verb = "calls" if count == 1 else "call"
         notes.append(f"{_requests(count)} that {verb} no model {_were(count)} left out")
+    if count := left_out.get(FROM_MESSAGE, 0):
+        notes.append(
+            f"{_requests(count)} that a message started {_were(count)} left out: whoever sent it does not wait for that"
+        )
     return notes
 
 

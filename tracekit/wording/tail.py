@@ -29,7 +29,8 @@ from tracekit.schema import ANY_OUTCOME, DEFAULT_QUANTILES, MINIMUM_UNITS, StepS
 from tracekit.wording.metric_series import quantity_text
 from tracekit.wording.numbers import chance_text, counted, difference_text, duration_text, moment_text
 from tracekit.wording.tail_growth import growth_sentence
-from tracekit.wording.tail_other_work import lack_sentence, load_sentence, mix_sentence
+from tracekit.wording.tail_left_out import messages_sentence, not_served_sentence
+from tracekit.wording.tail_other_work import kinds_sentence, lack_sentence, load_sentence, mix_sentence
 from tracekit.wording.whose import whose_clause
 
 _CLEAR_RANK_SHARE = 2 / 3
@@ -60,28 +61,15 @@ def tail_summary(answer: TailAnswer) -> str:
         _finding(answer),
         _quantile_sentence(answer),
         _conclusion(answer, verdict),
+        kinds_sentence(answer),
         _counter_sentence(answer),
-        _not_served_sentence(answer),
+        not_served_sentence(answer),
+        messages_sentence(answer),
     ]
     level = "" if verdict in ("no_excess", "mix_not_slowness") else _level_sentence(answer)
     # A few units say less than the typical one of all.
     ordered = [level, *sentences] if verdict == "too_few_units" else [*sentences, level]
     return " ".join(sentence for sentence in ordered if sentence)
-
-
-_MATTERS_SHARE = 0.01
-
-
-def _not_served_sentence(answer: TailAnswer) -> str:
-    """What leaving out the requests that were not served does to the answer."""
-    waited = int(answer.not_served["as_long_count"].sum())
-    if waited < max(1, _MATTERS_SHARE * answer.count) or answer.outcome == ANY_OUTCOME:
-        return ""
-    ended = ", ".join(f"{count:,} {outcome}" for outcome, count, _ in answer.not_served.iter_rows() if count)
-    return (
-        f"Left out because of how they ended: {ended}; {waited:,} of them lasted as long as the slow ones or longer, "
-        f"so more was slow than is told here (`--outcome {ANY_OUTCOME}` counts all)."
-    )
 
 
 def named_causes(answer: TailAnswer) -> list[tuple[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.analysis import TailAnswer, larger_work, load_bounds_ns, longer_ns
+from tracekit.analysis import TailAnswer, is_mix, larger_work, load_bounds_ns, longer_ns
 from tracekit.wording.numbers import duration_text
 
 
@@ -26,8 +26,26 @@ def mix_sentence(answer: TailAnswer) -> str:
     like_units = "as fast"
     if rate_ns:
         like_units = f"{duration_text(abs(rate_ns))} {'slower' if rate_ns > 0 else 'faster'}"
-    others = f"the slow {answer.unit}s are of other kinds or sizes"
+    others = f"the slow {answer.unit}s are of other kinds or sizes{_kinds_text(answer)}"
     return f"It is mix, not slowness: {others}, like ones are {like_units}{_tokens_text(answer)}."
+
+
+def kinds_sentence(answer: TailAnswer) -> str:
+    """That requests are compared with those of the same value of an attribute, which other shares have than before."""
+    if answer.kind_attribute is None or is_mix(answer):
+        return ""
+    return f"Requests are compared with those of the same {answer.kind_attribute}, because other ones come than before."
+
+
+def _kinds_text(answer: TailAnswer) -> str:
+    """Which values of the attribute that tells the kinds are more frequent than before."""
+    if answer.kind_attribute is None:
+        return ""
+    more = answer.differences.filter(dimension=answer.kind_attribute).head(1)
+    if more.is_empty():
+        return f" ({answer.kind_attribute})"
+    row = more.row(0, named=True)
+    return f" ({row['dimension']} {row['value']!r}: {row['tail_share']:.0%}, before {row['rest_share']:.0%})"
 
 
 def lack_sentence(answer: TailAnswer) -> str:

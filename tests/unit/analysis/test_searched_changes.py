@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.analysis.rows import MS, Request, Step
 from tracekit.analysis import clear_whose, tail
-from tracekit.analysis.significance import BeforeSide, SlicedSide, from_slices, from_windows
+from tracekit.analysis.significance import BeforeSide, SlicedSide, from_slices, from_windows, shrinking
 from tracekit.analysis.whose import WHOSE_SCHEMA
 from tracekit.store import Database
 
@@ -57,9 +57,8 @@ def test_how_a_fault_swings_by_itself_does_not_widen_the_interval_of_what_it_did
     counts = np.ones(1024, dtype=np.int64)
 
     def interval(factor: float) -> tuple[float, float]:
-        means = np.array([1.0]), np.array([factor])
         sides = [SlicedSide(part, counts, np.array([64.0])) for part in (factor * after, before)]
-        judged = from_slices(sides, BeforeSide.of(1, 1.0, *means))
+        judged = from_slices(sides, BeforeSide(1, 1.0, shrinking(np.array([1.0]), np.array([factor]))))
         assert judged.exceeds(np.array([1e6])).all()
         low, high = judged.intervals(np.array([factor - 1]))
         return float(low[0]), float(high[0])

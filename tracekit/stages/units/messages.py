@@ -38,6 +38,23 @@ def with_messages_of_their_own(spans: Spans) -> Spans:
     return replace(spans, parent=parent, key=passed_down(key, parent), end_ns=end_ns)
 
 
+def started_by_messages(before: Spans, after: Spans, root_row: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which units of `after` a message started that another request sent: bool[key].
+
+    `before`, `after`: the spans before and after `with_messages_of_their_own`. `root_row`: int64[key], root of each
+    unit. A sender that does nothing else is no request that could be compared with others.
+    """
+    cut = np.flatnonzero((before.parent >= 0) & (after.parent == PARENTLESS))
+    found = np.zeros(len(root_row), dtype=np.bool_)
+    started, sender = after.key[cut], after.key[before.parent[cut]]
+    asks = ~np.isin(after.kind[root_row[sender]], (PRODUCER, CONSUMER))
+    while True:
+        starts = asks | found[sender]
+        if found[started[starts]].all():
+            return found
+        found[started[starts]] = True
+
+
 def retried(spans: Spans) -> NDArray[np.int64]:
     """Rows of consumers that a producer inside their own unit sent a message to: attempts after the first."""
     consumers = _consumers(spans)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tracekit.partition import Partition, partition
 from tracekit.stages.units.exclusive import WINDOWS, Exclusive, exclusive
 from tracekit.stages.units.facts import request_facts
+from tracekit.stages.units.messages import started_by_messages
 from tracekit.stages.units.operations import MISSING, STARTUP, UNATTRIBUTED, Operations
 from tracekit.stages.units.streaming import with_streamed_roots
 from tracekit.stages.units.traces import TraceBatch, TraceTables, trace_batch
@@ -213,11 +214,11 @@ def _unit_rows(batch: TraceBatch, partition: Partition, facts: pl.DataFrame) -> 
         post_root_ns=pl.Series(defects.post_root_ns),
         shift_ns=pl.Series(defects.shift_ns),
         conflict_count=pl.col("conflicts").str.count_matches(",", literal=True).add(1).fill_null(0),
-        flags=_flags(partition, facts),
+        flags=_flags(batch, partition, facts),
     )
 
 
-def _flags(partition: Partition, facts: pl.DataFrame) -> pl.Series:
+def _flags(batch: TraceBatch, partition: Partition, facts: pl.DataFrame) -> pl.Series:
     """What was noticed about each request, comma-separated; null where nothing was."""
     defects = partition.defects
     noticed = {
@@ -228,6 +229,7 @@ def _flags(partition: Partition, facts: pl.DataFrame) -> pl.Series:
         "cycles": defects.cycle_count > 0,
         "negative_durations": defects.negative_duration_count > 0,
         "truncated": defects.truncated_ns > 0,
+        "from_message": started_by_messages(batch.as_sent, batch.spans, partition.root_row),
     }
     words = [pl.when(pl.Series(mask)).then(pl.lit(name)) for name, mask in noticed.items()]
     return facts.select(

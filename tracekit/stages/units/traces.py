@@ -48,12 +48,14 @@ class TraceTables:
 class TraceBatch:
     """All spans of some traces, what they are, and how they hang together.
 
-    `outcomes` is what root spans say (`row`, `outcome`); `skew` None where no clock needs correcting;
+    `as_sent`: the spans before work that messages start became units of its own. `outcomes` is what root spans say
+    (`row`, `outcome`); `skew` None where no clock needs correcting;
     `window_overrides` are the stages that are something else in a window (`stage`, `window`, `becomes`).
     `alternatives`: rows of traces any of which may have served the request (`row`, `kind_no`, `trace_no_of_kind`).
     """
 
     spans: Spans
+    as_sent: Spans
     operations: Operations
     forest: Forest
     skew: Skew | None
@@ -66,10 +68,12 @@ def trace_batch(tables: TraceTables) -> TraceBatch:
     """The traces of the tables as columns that refer to each other by row."""
     spans = Spans.from_table(tables.spans)
     operations = operations_of(spans, tables.mapped)
-    spans = with_messages_of_their_own(with_requests_of_their_own(spans, operations))
+    as_sent = with_requests_of_their_own(spans, operations)
+    spans = with_messages_of_their_own(as_sent)
     forest, skew = _forest(spans, tables)
     return TraceBatch(
         spans=spans,
+        as_sent=as_sent,
         operations=operations,
         forest=forest,
         skew=skew,
