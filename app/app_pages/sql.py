@@ -16,7 +16,7 @@ left, right = st.columns([3, 2], gap="large")
 with right:
     schema_browser(file, address)
 with left:
-    statement = asked()
+    statement = asked(file)
     address.stop_if_refused()
     if statement:
         found = sql_rows(file, statement)

@@ -13,11 +13,14 @@ from investigation.split import (
     over_time_section,
     split_section,
 )
-from investigation.store import store_file, tail_answer
+from investigation.store import rows, store_file, tail_answer
 
 file = store_file()
 badge = page_header("Tail", purpose="Which stage made the slow ones slow, and what proves it.")
 stop_if_empty(file)
+if rows(file, "explore/unit_outcomes").is_empty():
+    st.info("No requests or training steps were made of these spans, so nothing can be slow. Traces has the spans.")
+    st.stop()
 question = ask(file)
 st.caption(question_text(question))
 answer = tail_answer(file, **question._asdict())

@@ -12,6 +12,8 @@ from investigation.pick import TRACE_PAGE
 from tracekit.foreign import markdown, named
 from tracekit.wording import counted, duration_text, first_cause_text, hours_text, moment_text
 
+_ROLES = {"initiating": "failed first", "cascade": "only followed"}
+
 
 def job_incidents(training: Any) -> None:
     """One row a failed attempt of a training job; choosing one shows who only followed."""
@@ -20,10 +22,15 @@ def job_incidents(training: Any) -> None:
     shown = pl.DataFrame([_job_incident(row) for row in incidents.iter_rows(named=True)])
     chosen = _table(shown, key="job_incidents", alt="Failures of training jobs with their first cause and cost")
     row = incidents.row(chosen, named=True)
-    st.markdown(f"**Who only followed** in attempt {row['attempt']} of {markdown(named(row['job_id'] or 'the job'))}")
+    st.markdown(f"**Who had which part** in attempt {row['attempt']} of {markdown(named(row['job_id'] or 'the job'))}")
     mine = (pl.col("job_id") == row["job_id"]) & (pl.col("attempt") == row["attempt"])
-    dataframe(training.roles.filter(mine), hide_index=True, alt="How many processes had which part in the failure")
-    _trace_link(row["trace_id"], row["source"])
+    roles = training.roles.filter(mine).select(
+        pl.col("role").cast(pl.String).replace(_ROLES).alias("part"),
+        pl.col("manner").alias("how it ended"),
+        pl.col("process_count").alias("processes"),
+    )
+    dataframe(roles, hide_index=True, alt="How many processes had which part in the failure")
+    _trace_link(row["trace_id"], f"told by its {row['source']}")
 
 
 def _job_incident(row: dict[str, Any]) -> dict[str, Any]:
@@ -31,12 +38,12 @@ def _job_incident(row: dict[str, Any]) -> dict[str, Any]:
         "job": row["job_id"],
         "attempt": row["attempt"],
         "began (UTC)": moment_text(row["onset_ns"]),
-        "first cause": first_cause_text(row),
-        "owner": row["owner"],
-        "told by": row["rule"],
+        "lost": hours_text(int(row["lost_ns"] or 0)),
         "noticed after": duration_text(row["declared_ns"] - row["onset_ns"]),
         "followed": row["blast_radius"],
-        "lost": hours_text(int(row["lost_ns"] or 0)),
+        "owner": row["owner"],
+        "told by": row["rule"],
+        "first cause": first_cause_text(row),
     }
 
 
@@ -72,9 +79,16 @@ def _incident_table(serving: Any, incidents: pl.DataFrame, *, key: str, title: s
     chosen = _table(shown, key=key, alt=f"{title}: incidents of requests with their first cause")
     row = incidents.row(chosen, named=True)
     st.markdown(f"**Evidence** from the first request of incident {chosen + 1}")
-    evidence = serving.evidence.filter(incident=row["incident"]).drop("incident")
-    dataframe(evidence, hide_index=True, alt="Evidence: spans, exceptions and log records of its first request")
+    evidence = serving.evidence.filter(incident=row["incident"])
+    dataframe(_told(evidence), hide_index=True, alt="Evidence: spans, exceptions and log records of its first request")
     _trace_link(row["trace_id"], counted(row["failed_count"], "request"))
+
+
+def _told(evidence: pl.DataFrame) -> pl.DataFrame:
+    """Evidence with its times as people read them."""
+    moments = [None if ns is None else moment_text(ns) for ns in evidence["time_ns"]]
+    shown = evidence.with_columns(pl.Series("time (UTC)", moments, dtype=pl.String))
+    return shown.select("source", "time (UTC)", pl.col("span_id").alias("span"), "text")
 
 
 def _request_incident(row: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,12 @@ from tracekit.wording import duration_text, hours_text, share_text
 _MOST_JOBS = 8
 LEDGER_CHART = "ledger_chart"
 _FAILURES_PAGE = "app_pages/failures.py"
+_LABELS = {
+    "ns": "accelerator time",
+    "own": "own time above its reference",
+    "waited": "others waited",
+    "is_assumed": "assumed",
+}
 _OF_FAILURES = {JobStage.LOST_WORK, JobStage.DETECT, JobStage.RECOVER}
 
 
@@ -119,5 +125,5 @@ def _readable(frame: pl.DataFrame) -> pl.DataFrame:
         elif name in ("share", "efficiency"):
             column = pl.Series(name, [share_text(share) for share in column])
         if name != "job_id" and column.null_count() < len(column):
-            texts.append(column.rename("accelerator time") if name == "ns" else column)
+            texts.append(column.rename(_LABELS.get(column.name, column.name.replace("_", " "))))
     return pl.DataFrame(texts)

@@ -12,7 +12,7 @@ from investigation.address import Address
 from investigation.scope import Filters, choice_input, condition_input, literal, said_unused, scope
 from investigation.store import StoreFile, rows
 from tracekit.foreign import markdown_code
-from tracekit.schema import METRICS, Metric, Outcome
+from tracekit.schema import METRICS, Metric, Outcome, UnitKind
 
 DEFAULT_METRIC: Metric = "ttft"
 AUTOMATIC = "auto"
@@ -51,16 +51,17 @@ def ask(file: StoreFile) -> TailQuestion:
     Ends the page where the address names something that is not here.
     """
     address = Address("tail", _PARAMETERS)
+    first = first_metric(file)
     address.choice("metric", list(METRICS), missing=f"the metrics are {', '.join(METRICS)}")
     address.choice("quantile", QUANTILES, missing=f"the quantiles are {', '.join(QUANTILES)}")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         metric = st.segmented_control(
-            "Metric", list(METRICS), default=DEFAULT_METRIC, key="metric", bind="query-params", required=True
+            "Metric", list(METRICS), default=first, key="metric", bind="query-params", required=True
         )
         quantile = st.select_slider(
             "Slow from quantile", QUANTILES, value=AUTOMATIC, key="quantile", bind="query-params", width=200
         )
-        kind = METRICS[metric or DEFAULT_METRIC].unit_kind
+        kind = METRICS[metric or first].unit_kind
         filters = scope().of(kind)
         attribute, values, value = _attribute(file, kind, address)
         baseline = _baseline(filters, attribute, values, value, address)
@@ -70,8 +71,17 @@ def ask(file: StoreFile) -> TailQuestion:
     st.session_state["last_question"] = address.own()
     _say_what_does_not_fit(kind)
     return TailQuestion(
-        metric or DEFAULT_METRIC, _QUANTILE_OF[quantile], filters.sql(), baseline, filters.outcome or Outcome.OK
+        metric or first, _QUANTILE_OF[quantile], filters.sql(), baseline, filters.outcome or Outcome.OK
     )
+
+
+def first_metric(file: StoreFile) -> Metric:
+    """A metric that units of this store have, the more telling one first."""
+    outcomes = rows(file, "explore/unit_outcomes")
+    kinds = set(outcomes["kind"])
+    if UnitKind.REQUEST in kinds and not outcomes.filter(kind=UnitKind.REQUEST)["ttft_count"].sum():
+        return "e2e"
+    return "step" if kinds == {UnitKind.STEP} else DEFAULT_METRIC
 
 
 def _say_what_does_not_fit(kind: str) -> None:

@@ -11,12 +11,14 @@ import streamlit as st
 import tracekit as tk
 from investigation.address import Address
 from investigation.border import dataframe
+from investigation.completion import completion
 from investigation.sql_link import filled_in, without_header
 from investigation.store import StoreFile, rows
 from tracekit.foreign import plain
 from tracekit.wording import counted
 
 FIRST = "FROM units SELECT service_name, outcome, count(*) AS requests, avg(e2e_ns) AS mean_ns GROUP BY ALL"
+FIELD = "Statement"
 MOST_ROWS = 10_000
 """Rows that a page shows; a file has all of them."""
 
@@ -39,7 +41,7 @@ _MOST_KEPT = 50
 _SHOWN = 90
 
 
-def asked() -> str:
+def asked(file: StoreFile) -> str:
     """The statement as it was last run; it is part of the address."""
     left, right = st.columns(2)
     with left:
@@ -53,8 +55,13 @@ def asked() -> str:
             format_func=_one_line, on_change=_take_earlier,
         )  # fmt: skip
     with st.form("statement", border=False):
-        statement = st.text_area("Statement", value=FIRST, key="sql", bind="query-params", height=240)
+        statement = st.text_area(
+            FIELD, value=FIRST, key="sql", bind="query-params", height=240,
+            help="Views, columns and functions are offered while you write; Ctrl + Space offers them anywhere, Enter "
+            "or Tab takes one, Esc none. Ctrl + Enter runs the statement.",
+        )  # fmt: skip
         st.form_submit_button("Run", icon=":material/play_arrow:")
+    completion(file, field=FIELD)
     return statement.strip()
 
 

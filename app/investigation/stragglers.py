@@ -23,6 +23,8 @@ _TIMES = {
     "typical_ns": "typical stage",
     "transfer_ns": "takes",
     "usual_ns": "usually",
+    "algorithm_gb_per_s": "algorithm GB/s",
+    "bus_gb_per_s": "bus GB/s",
 }
 
 
