@@ -12,6 +12,8 @@ from investigation.pick import TRACE_PAGE
 from tracekit.foreign import markdown, named
 from tracekit.wording import counted, duration_text, first_cause_text, hours_text, moment_text
 
+_ROLES = {"initiating": "failed first", "cascade": "only followed"}
+
 
 _ROLES = {"initiating": "failed first", "cascade": "only followed"}
 

@@ -38,7 +38,7 @@ def _buckets(answer: Any) -> None:
     st.markdown("**How each request counts**")
     st.altair_chart(answer.chart(), alt="Requests by how they count: good, or why not")
     if answer.buckets["invalid"]:
-        st.caption("Shares are of all that was asked; invalid ones are no fault of the service and not in the sentence.")
+        st.caption("Shares are of all that was asked; invalid ones, no fault of the service, are not in the sentence.")
 
 
 def _lost_by_stage(answer: Any) -> None:

@@ -57,8 +57,8 @@ def asked(file: StoreFile) -> str:
     with st.form("statement", border=False):
         statement = st.text_area(
             FIELD, value=FIRST, key="sql", bind="query-params", height=240,
-            help="Views, columns and functions are offered while you write; Ctrl + Space offers them anywhere, Enter or "
-            "Tab takes one, Esc none. Ctrl + Enter runs the statement.",
+            help="Views, columns and functions are offered while you write; Ctrl + Space offers them anywhere, Enter "
+            "or Tab takes one, Esc none. Ctrl + Enter runs the statement.",
         )  # fmt: skip
         st.form_submit_button("Run", icon=":material/play_arrow:")
     completion(file, field=FIELD)
