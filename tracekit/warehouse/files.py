@@ -8,12 +8,15 @@ from pathlib import Path
 
 import duckdb
 
+from tracekit.errors import StoreError
 from tracekit.warehouse.columns import portable, table_columns
 from tracekit.warehouse.manifest import TIMED_TABLES, DataFile
+from tracekit.warehouse.shredding import shredding
 
 DATA = "data"
 """The folder with the Parquet files, one folder a table in it."""
-_FORMAT = "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)"
+_FORMAT = "FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 9, DICTIONARY_SIZE_LIMIT 1000"
+"""Ids hardly come again: a dictionary of them takes more room than zstd, which looks further back from level 9 on."""
 
 
 def export(
@@ -29,26 +32,22 @@ def export(
 
     `first_unit_id` is added to the numbers of units.
     """
-    path = _new_path(folder, table, name)
     selected = portable([each for each in table_columns(cursor, table) if each.name != "rowid"])
     numbered = f"(SELECT * REPLACE (unit_id + {first_unit_id} AS unit_id) FROM base.{table})"
     source = numbered if '"unit_id"' in selected and first_unit_id else f"base.{table}"
-    statement = f"COPY (SELECT {selected} FROM {source} AS {table} WHERE {where}) TO {_literal(path)} "
-    rows = int(cursor.execute(statement + _FORMAT).fetchall()[0][0])
-    if not rows:
-        path.unlink()
-        return None
-    return _described(cursor, folder, table, path, rows)
+    rows = f"SELECT {selected} FROM {source} AS {table} WHERE {where}"
+    return _written(cursor, folder, table, rows, name=name)
 
 
 def put_together(
     cursor: duckdb.DuckDBPyConnection, folder: Path, table: str, files: Sequence[DataFile], *, name: str
 ) -> DataFile:
     """Write the rows of several files of a table, one behind the other, to a file under a name of this attempt."""
-    path = _new_path(folder, table, name)
     listed = ", ".join(_literal(folder / file.path) for file in files)
-    cursor.execute(f"COPY (FROM read_parquet([{listed}])) TO {_literal(path)} {_FORMAT}")
-    return _described(cursor, folder, table, path, sum(file.rows for file in files))
+    written = _written(cursor, folder, table, f"FROM read_parquet([{listed}])", name=name)
+    if written is None:
+        raise StoreError(f"the files {listed} have no rows, though the manifest of the warehouse tells some")
+    return written
 
 
 def exported(
@@ -57,6 +56,18 @@ def exported(
     """Write all rows of tables; the files of those that have any."""
     files = (export(cursor, folder, table, name=name, first_unit_id=first_unit_id) for table in tables)
     return tuple(file for file in files if file is not None)
+
+
+def _written(cursor: duckdb.DuckDBPyConnection, folder: Path, table: str, rows: str, *, name: str) -> DataFile | None:
+    """Write the rows of a statement to a new file; None for no rows."""
+    path = _new_path(folder, table, name)
+    cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported AS {rows}")
+    options = _FORMAT + shredding(cursor, table_columns(cursor, table))
+    count = int(cursor.execute(f"COPY (FROM exported) TO {_literal(path)} ({options})").fetchall()[0][0])
+    if not count:
+        path.unlink()
+        return None
+    return _described(cursor, folder, table, path, count)
 
 
 def _described(cursor: duckdb.DuckDBPyConnection, folder: Path, table: str, path: Path, rows: int) -> DataFile:

@@ -47,9 +47,11 @@ def _overlaps(part: Part, first_ns: np.ndarray, last_ns: np.ndarray) -> bool:
 
 def hours_of(spans: pa.Table) -> Hours:
     """The hours in which spans lie."""
-    bounds = np.stack([spans[name].fill_null(0).to_numpy().astype(np.int64) for name in ("start_ns", "end_ns")], axis=1)
-    hours = np.unique(np.sort(bounds, axis=1) // _HOUR_NS, axis=0)
-    return tuple((int(first), int(last)) for first, last in hours)
+    start, end = (spans[name].fill_null(0).to_numpy().astype(np.int64) // _HOUR_NS for name in ("start_ns", "end_ns"))
+    first, last = np.minimum(start, end), np.maximum(start, end)
+    # All hours of 64 bits of nanoseconds are 23 bits, so two of them are one number, which sorts fast.
+    pairs = np.unique((first << 32) + (last - first))
+    return tuple((int(pair >> 32), int((pair >> 32) + (pair & 0xFFFFFFFF))) for pair in pairs)
 
 
 def count_before(spans: pa.Table, time_ns: int | None) -> int:
