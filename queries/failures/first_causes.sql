@@ -32,11 +32,21 @@ begun AS (
     LEFT JOIN failure_spans AS callers
         ON callers.unit_id = failure_origins.unit_id AND callers.span_id = failure_origins.above_error_id
 ),
+-- What runs in another process had ended for the caller when the caller's span had, whatever its own clock says.
 below AS (
-    SELECT unit_id, span_id AS origin_id, span_id, 0 AS depth
+    SELECT unit_id, span_id AS origin_id, span_id, 0 AS depth, resource_id, end_ns
     FROM begun
     UNION
-    SELECT below.unit_id, below.origin_id, child.span_id, below.depth + 1 AS depth
+    SELECT
+        below.unit_id,
+        below.origin_id,
+        child.span_id,
+        below.depth + 1 AS depth,
+        child.resource_id,
+        CASE
+            WHEN child.resource_id = below.resource_id THEN child.end_ns
+            ELSE least(child.end_ns, below.end_ns)
+        END AS end_ns
     FROM below
     INNER JOIN failure_spans AS child ON child.unit_id = below.unit_id AND child.parent_span_id = below.span_id
     WHERE below.depth < 1000
@@ -50,9 +60,9 @@ inside AS (
         ran.span_id,
         ran.name,
         ran.start_ns,
-        ran.end_ns,
+        below.end_ns,
         ran.resource_id,
-        below.depth = 0 OR begun.kind = 3 OR ran.end_ns >= begun.failed_ns - $slack_ns AS was_running
+        below.depth = 0 OR begun.kind = 3 OR below.end_ns >= begun.failed_ns - $slack_ns AS was_running
     FROM below
     INNER JOIN begun USING (unit_id)
     INNER JOIN failure_spans AS ran ON ran.unit_id = below.unit_id AND ran.span_id = below.span_id

@@ -16,7 +16,9 @@
 -- below, the whole call is the provider's. With several remote spans what lies between them is
 -- unexplained.
 --
--- Reads batch_spans, batch_calls, batch_outcomes, first_token_events.
+-- What reads a call's answer while it comes takes time of its own only from the end of the call on.
+--
+-- Reads batch_spans, batch_calls, batch_outcomes, batch_readers, first_token_events.
 -- Columns:
 --   span_row: the span.
 --   part: 0, the span itself; from 1, an operation inside it.
@@ -34,8 +36,8 @@
 --   model: name of the model.
 --   conflicts: first_token, where the value cannot be: Envoy's AI gateway writes the event of the first token when
 --     the stream ends (all versions that trace, 0.3 to today's RecordResponseChunks in EndSpan).
---   outcome: what the call itself says, by its status and by why it finished; unknown for a stream
---     that tells of no end and counts no tokens: it was cut, or left; NULL where it says nothing.
+--   outcome: what the call itself says, by its status and by why it finished; unknown for a stream, or an answer with
+--     an id, that tells of no end and counts no tokens: it was cut, or left; NULL where it says nothing.
 --     OpenInference shows by the first token that a call streams, and ends only whole streams well.
 WITH
 flagged AS (
@@ -262,6 +264,13 @@ told AS (
         coalesce(
             batch_spans.attributes['openinference.span.kind']::VARCHAR = 'LLM' AND batch_spans.status_code = 0, FALSE
         ) AS is_left_open,
+        -- Whoever tells the id of a whole answer tells how it finished.
+        coalesce(
+            batch_spans.attributes['gen_ai.response.id'] IS NOT NULL
+            AND batch_spans.attributes['gen_ai.operation.name']::VARCHAR
+            IN ('chat', 'text_completion', 'generate_content'),
+            FALSE
+        ) AS has_begun_answer,
         said_count(
             coalesce(
                 batch_spans.attributes['gen_ai.usage.input_tokens'],
@@ -324,7 +333,8 @@ facts AS (
             WHEN said_outcome != 'ok' THEN said_outcome
             WHEN regexp_matches(finish_reasons, 'error') THEN 'failed'
             WHEN finish_reasons IS NOT NULL OR output_tokens > 0 THEN 'ok'
-            WHEN is_call AND (is_streaming OR is_left_open AND first_token_ns IS NOT NULL) THEN 'unknown'
+            WHEN is_call AND (is_streaming OR has_begun_answer OR is_left_open AND first_token_ns IS NOT NULL)
+                THEN 'unknown'
             ELSE said_outcome
         END AS outcome,
         CASE
@@ -405,3 +415,23 @@ SELECT DISTINCT
     service_name || ':' || name AS stage,
     name AS operation
 FROM handled
+UNION ALL BY NAME
+SELECT
+    span_row,
+    1 AS part,
+    'upstream' AS stage,
+    call_name AS operation,
+    NULL::BIGINT AS start_ns,
+    call_end_ns AS end_ns,
+    call_row AS placed_by,
+    'span' AS source,
+    'derived' AS quality
+FROM batch_readers
+UNION ALL BY NAME
+SELECT
+    batch_readers.span_row,
+    0 AS part,
+    batch_spans.service_name || ':' || batch_spans.name AS stage,
+    batch_spans.name AS operation
+FROM batch_readers
+INNER JOIN batch_spans USING (span_row)

@@ -36,6 +36,7 @@ FROM (
         ('gen_ai.request.model'),
         ('gen_ai.request.stream'),
         ('gen_ai.response.finish_reasons'),
+        ('gen_ai.response.id'),
         ('gen_ai.response.model'),
         ('gen_ai.response.time_to_first_chunk'),
         ('gen_ai.system'),

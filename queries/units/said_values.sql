@@ -16,12 +16,12 @@ TRY_CAST(
         nullif(
             regexp_extract(
                 said,
-                '(?:^Error code: |^(?:Client|Server) error ''|\bHTTP Error |\b[Ss]tatus(?:[ _]?code)?:? )([45][0-9][0-9])\b',
+                '(?:\bError code: |\b(?:Client|Server) error ''|\bHTTP Error |\b[Ss]tatus(?:[ _]?code)?:? )([45][0-9][0-9])\b',
                 1
             ),
             ''
         ),
-        regexp_extract(said, '^([45][0-9][0-9])(?: (?:Client|Server) Error: |, message=| [A-Z_]+[.] )', 1)
+        regexp_extract(said, '(?:^|Error: )([45][0-9][0-9])(?: (?:Client|Server) Error: |, message=| [A-Z_]+[.] )', 1)
     ) AS BIGINT
 );
 CREATE OR REPLACE TEMP MACRO said_count(said) AS

@@ -4,8 +4,8 @@
 -- A number as `error.type` is an HTTP status. A status that tells of success says only how the
 -- answer began: a stream that broke later has an error type or the status ERROR beside it, and
 -- these decide then, the type before the status. A span with the status ERROR and without type or
--- status of failure tells by the exception that it recorded; exceptions of other spans were
--- handled. Who disconnects matters: a client that leaves is an abort, a server or worker that does
+-- status of failure tells by the exception that it recorded, or by the message of its status; exceptions of other
+-- spans were handled. Who disconnects matters: a client that leaves is an abort, a server or worker that does
 -- is a failure.
 --
 -- Envoy's `response_flags` tell more than its status, which is 0, or that of an answer that had begun, where the client left
@@ -23,7 +23,7 @@
 -- sent a good status and then lost a connection, by its exception or error type, has lost that of
 -- its client.
 --
--- Made into the temporary table `batch_outcomes`. Reads batch_spans, error_events.
+-- Made into the temporary table `batch_outcomes`. Reads batch_spans, error_events, base.spans (messages of statuses).
 -- Columns:
 --   span_row: the span; spans that say nothing have no row.
 --   outcome: ok, aborted, rejected, invalid or failed.
@@ -99,6 +99,14 @@ wrapped AS (
     FROM passed_on
     GROUP BY span_row
 ),
+-- Instrumentation that records no exceptions has their messages in the status.
+described AS (
+    SELECT spans.rowid AS span_row, said_http_status(left(spans.status_message, 300)) AS http_status
+    FROM base.spans AS spans
+    SEMI JOIN (SELECT span_row FROM batch_spans WHERE status_code = 2) AS ended_badly
+        ON ended_badly.span_row = spans.rowid
+    WHERE spans.status_code = 2 AND spans.status_message IS NOT NULL
+),
 said AS (
     SELECT
         batch_spans.span_row,
@@ -120,6 +128,7 @@ said AS (
             TRY_CAST(batch_spans.attributes['http.status_code'] AS BIGINT),
             TRY_CAST(told_type AS BIGINT),
             CASE WHEN batch_spans.status_code = 2 THEN error_events.http_status END,
+            described.http_status,
             wrapped.http_status
         ) AS http_status,
         coalesce(
@@ -137,6 +146,7 @@ said AS (
     LEFT JOIN error_events USING (trace_id, span_id)
     LEFT JOIN left_alone USING (span_row)
     LEFT JOIN wrapped USING (span_row)
+    LEFT JOIN described USING (span_row)
 ),
 decided AS (
     SELECT

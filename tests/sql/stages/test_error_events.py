@@ -33,6 +33,7 @@ CALL = Span(2, 10, 90, "chat large", parent=1, kind=CLIENT, attributes=GENAI)
         ("aiohttp.ClientResponseError", "429, message='Too Many Requests', url='http://m'", "rejected"),
         ("urllib.error.HTTPError", "HTTP Error 429: Too Many Requests", "rejected"),
         ("ValueError", "429 tokens are too many", "failed"),
+        ("haystack.PipelineRuntimeError", "Component 'llm' failed\nError: Error code: 400 - x", "invalid"),
         ("openai.APITimeoutError", "Request timed out.", "failed"),
         ("asyncio.exceptions.CancelledError", "", "aborted"),
         ("starlette.requests.ClientDisconnect", "", "aborted"),
@@ -159,3 +160,15 @@ def test_a_models_server_that_shows_nothing_inside_is_named(database: Database) 
         ],
     )
     assert times(database)["e2e", "model:POST /v1/chat/completions", "POST /v1/chat/completions"] == 60
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"), [("Error code: 503 - injected", "rejected"), ("Error code: 500", "failed")]
+)
+def test_a_span_without_exceptions_has_their_message_in_its_status(
+    database: Database, message: str, outcome: str
+) -> None:
+    """As OpenTelemetry's own instrumentation of OpenAI writes it, whose type says InternalServerError for both."""
+    call = replace(CALL, parent=0, status=ERROR, attributes=GENAI | {"error.type": "InternalServerError"})
+    store(database, [replace(call, status_message=message)])
+    assert request(database)["outcome"] == outcome

@@ -133,3 +133,15 @@ def test_an_engine_that_tells_of_no_token_leaves_the_outcome_unknown(database: D
     engine = Span(2, 10, 90, "llm_request", parent=1, kind=SERVER)
     store(database, [AGENT, engine])
     assert request(database)["outcome"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("lost_ns", "outcome"),
+    [(50, "ok"), (95, "ok"), (90 + 200_000_000, "aborted")],
+)
+def test_the_call_that_lost_a_race_does_not_count(database: Database, lost_ns: int, outcome: str) -> None:
+    """A hedge: of two calls at once the slower one is called off, while the other one streams or when it has ended."""
+    lost = replace(FIRST, end=lost_ns, status=ERROR, attributes=GENAI | {"error.type": "CancelledError"})
+    root = replace(ROOT, end=max(100, lost_ns))
+    store(database, [root, lost, replace(SECOND, start=20, attributes=GENAI | {"gen_ai.usage.output_tokens": 3})])
+    assert request(database)["outcome"] == outcome

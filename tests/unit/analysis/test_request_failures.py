@@ -55,6 +55,16 @@ def test_a_request_that_failed_by_itself_names_itself(ask: Any) -> None:
     assert causes(answer, "rule", "service", "host") == [("self", "gateway", "gateway-0")]
 
 
+def test_a_callee_whose_clock_is_ahead_had_ended_with_its_call(ask: Any) -> None:
+    """By its own clock it ended when the request failed; its caller had gone on 4 ms before."""
+    answer = ask(
+        root(100 * MS, 500, exception=("KeyError", "'tenant'")),
+        call(2, MS, 96 * MS),
+        engine(3, 2, 8 * MS, 101 * MS),
+    )
+    assert causes(answer, "rule", "service", "host", "error_type") == [("self", "gateway", "gateway-0", "KeyError")]
+
+
 def test_a_repeated_attempt_is_no_cause(ask: Any) -> None:
     """The attempt that ended the series is."""
     answer = ask(

@@ -42,6 +42,7 @@ class Span:
     messages: tuple[tuple[str, int], ...] = ()
     """Exceptions: message and time."""
     exception: dict[str, str] = field(default_factory=dict)
+    status_message: str | None = None
 
     @property
     def resource(self) -> tuple[Any, ...]:
@@ -64,17 +65,18 @@ def store(database: Database, spans: Iterable[Span]) -> None:
             "name": [span.name for span in spans],
             "kind": [span.kind for span in spans],
             "status_code": [span.status for span in spans],
+            "status_message": [span.status_message for span in spans],
             "resource_id": [resource_ids[span.resource] for span in spans],
             "scope_id": [scope_ids[span.scope] for span in spans],
             "attributes": [json.dumps(span.attributes) for span in spans],
         },
-        schema_overrides={"span_id": pl.UInt64, "parent_span_id": pl.UInt64},
+        schema_overrides={"span_id": pl.UInt64, "parent_span_id": pl.UInt64, "status_message": pl.String},
     )
     with database.transaction() as cursor:
         cursor.register("rows", rows)
         cursor.execute(
             "INSERT INTO base.spans SELECT trace_id::UUID, span_id, parent_span_id, start_ns, end_ns, name, "
-            "kind, status_code, NULL, resource_id, scope_id, attributes::JSON::VARIANT, NULL, 0, 0, 0, 0, "
+            "kind, status_code, status_message, resource_id, scope_id, attributes::JSON::VARIANT, NULL, 0, 0, 0, 0, "
             "$ingest FROM rows",
             {"ingest": ingest_id},
         )

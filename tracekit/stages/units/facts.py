@@ -14,6 +14,9 @@ _COUNTS = ("input_tokens", "output_tokens")
 _MOST_TOKENS = 10**9
 """No request has more: a thousand times the longest context there is."""
 
+_CALLED_OFF_NS = 100_000_000
+"""How long after the answer of another a call that was called off for it may end."""
+
 
 def request_facts(
     facts: pl.DataFrame, outcomes: pl.DataFrame, partition: Partition, alternatives: pl.DataFrame
@@ -207,16 +210,19 @@ def _call_outcomes(facts: pl.DataFrame) -> pl.DataFrame:
     where one is known.
 
     A bad end does not count where the call was repeated: a later call under the same span did not end badly.
-    Nor does it where the call that it was made for says that it ended well.
+    Nor does it where the call that it was made for says that it ended well, nor where it was called off because
+    another one beside it answered (a hedge).
     """
     calls = facts.filter(pl.col("vantage") != "engine")
     is_bad = pl.col("outcome").is_in(_NOT_WELL).fill_null(False)
     held = calls.filter(pl.col("parent_row") >= 0)
-    repeated = held.filter(~is_bad).group_by("parent_row").agg(repeated_ns=pl.col("start_ns").max())
+    beside = held.filter(~is_bad).group_by("parent_row")
+    well = beside.agg(repeated_ns=pl.col("start_ns").max(), won_ns=pl.col("end_ns").max())
     answered = calls.filter(pl.col("outcome") == "ok").select(parent_row="row", is_answered=pl.lit(True))
-    bad = calls.filter(is_bad).join(repeated, on="parent_row", how="left")
+    bad = calls.filter(is_bad).join(well, on="parent_row", how="left")
+    is_repeated = pl.col("repeated_ns") >= pl.col("end_ns")
     counting = bad.join(answered, on="parent_row", how="left").filter(
-        ~(pl.col("repeated_ns") >= pl.col("end_ns")).fill_null(False) & pl.col("is_answered").is_null()
+        ~(is_repeated | _has_lost()).fill_null(False) & pl.col("is_answered").is_null()
     )
     by_weight = counting.sort("key", pl.col("outcome") != "unknown", "start_ns", "tiebreak")
     ended_badly = by_weight.group_by("key").agg(pl.col("outcome").last())
@@ -226,6 +232,13 @@ def _call_outcomes(facts: pl.DataFrame) -> pl.DataFrame:
         .unique("key", keep="first", maintain_order=True)
         .rename({"outcome": "call_outcome"})
     )
+
+
+def _has_lost() -> pl.Expr:
+    """Whether a call was called off while or right after another one beside it ended well."""
+    overlapped = pl.col("won_ns") > pl.col("start_ns")
+    in_time = pl.col("won_ns") + _CALLED_OFF_NS >= pl.col("end_ns")
+    return (pl.col("outcome") == "aborted") & overlapped & in_time
 
 
 def _decided(joined: pl.DataFrame) -> pl.DataFrame:

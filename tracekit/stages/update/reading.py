@@ -11,7 +11,11 @@ from tracekit.stages.mapping import STEP_EXPORTERS, batch_statement, make_batch_
 from tracekit.stages.units import StepTables, TraceTables
 from tracekit.stages.update.selection import CLOCK_SLACK_NS
 
-READ_BY_MAPPINGS = {"batch_calls": "units/batch_calls", "batch_outcomes": "units/span_outcomes"}
+READ_BY_MAPPINGS = {
+    "batch_calls": "units/batch_calls",
+    "batch_outcomes": "units/span_outcomes",
+    "batch_readers": "units/stream_readers",
+}
 """Temporary tables of a batch that mappings read, and the queries that make them."""
 
 
