@@ -13,10 +13,10 @@ from tracekit.store.read_only import (
     looked_up,
     only_looking,
     read_only_sql,
-    spill_folder,
 )
 from tracekit.store.schema import SCHEMA_VERSION
 from tracekit.store.small_sources import SmallSource, has_only_spans, merge_sources, write_sources
+from tracekit.store.spilled import spill_folder
 from tracekit.store.statements import registered
 from tracekit.store.writing import Reject, WriteCounts, decoder_rejects, write_batch
 

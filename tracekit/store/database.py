@@ -24,6 +24,7 @@ from tracekit.store.frames import frame, unterminated
 from tracekit.store.known_spans import load_recent
 from tracekit.store.only_looking import told
 from tracekit.store.recent_spans import RecentSpans
+from tracekit.store.spilled import clear_spilled, remove_spill_folder
 
 _LONGEST_CLOSE_S = 10.0
 
@@ -189,6 +190,8 @@ class Database:
         """Close the store; cursors that are in use go on to the end of their work."""
         with self._cursor_lock:
             _close(self._connection)
+        if (path := self._written_file()) is not None:
+            remove_spill_folder(path)
 
     def __enter__(self) -> Self:
         return self
@@ -200,11 +203,17 @@ class Database:
 
     def _prepared(self) -> Self:
         try:
+            if (path := self._written_file()) is not None:
+                clear_spilled(path)
             self._prepare_schema()
         except BaseException:
             self.close()
             raise
         return self
+
+    def _written_file(self) -> Path | None:
+        """The file that nobody else has open; None in memory, for a warehouse's folder, and where it is only read."""
+        return self.path if self.path is not None and not self.read_only and self.path.is_file() else None
 
     def _remember_spans(self) -> None:
         """Remember from now on the spans that come last, and begin with those that came last so far.

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -123,11 +122,6 @@ def only_looking(
 def batches(relation: duckdb.DuckDBPyRelation, *, row_limit: int) -> pa.RecordBatchReader:
     """The first rows of a relation in batches, as DuckDB makes them, in types that polars knows."""
     return portable(relation).limit(row_limit).to_arrow_reader(_BATCH_ROWS)
-
-
-def spill_folder(path: Path) -> Path:
-    """Where what does not fit into memory goes while the store at `path` is open."""
-    return path.with_name(path.name + ".tmp")
 
 
 @contextmanager

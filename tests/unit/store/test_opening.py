@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -48,6 +50,23 @@ def test_a_store_in_memory_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
     with Database.open(None) as database:
         assert database.sql("SELECT count(*) FROM spans").item() == 0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("opened", [Database.open, lambda path: Database.serve(path, row_group_rows=2048)])
+def test_what_a_killed_process_spilled_is_removed(path: Path, opened: Callable[[Path], Database]) -> None:
+    """It may be gigabytes. Files of others in that folder, and of this process, are left alone."""
+    folder = path.with_name(path.name + ".tmp")
+    folder.mkdir()
+    left, own = folder / "duckdb_temp_1_0_storage_DEFAULT-0.tmp", folder / f"duckdb_temp_{os.getpid()}_0_owner"
+    others = folder / "mine.txt"
+    for file in (left, own, others):
+        file.write_text("x")
+    opened(path).close()
+    assert sorted(folder.iterdir()) == sorted([own, others])
+    for file in (own, others):
+        file.unlink()
+    opened(path).close()
+    assert not folder.exists()
 
 
 def test_a_file_that_another_process_holds_names_the_process(path: Path) -> None:
