@@ -36,6 +36,7 @@ from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
     Change,
     PublishedSlowdowns,
+    ReplayBasis,
     WhatIf,
     observed_steps,
     pipeline_steps,
@@ -118,6 +119,7 @@ __all__ = [
     "Mode",
     "PublishedSlowdowns",
     "QualityAnswer",
+    "ReplayBasis",
     "RequestFailures",
     "RequestGoodput",
     "RequestWhatIf",
