@@ -9,6 +9,7 @@
 --   job_id: the job.
 --   pipeline_stage: coordinate in the pipeline.
 --   rank_count: ranks of the stage.
+--   host: the host that runs all its ranks and no others, NULL where there is none.
 --   compute_ns: median over ranks, the lower of two, of each rank's median exclusive time in step.compute a step, in
 --     nanoseconds.
 --   typical_ns: the same over the stages of the job, in nanoseconds.
@@ -21,6 +22,7 @@ steps AS (
         job_id,
         rank,
         pipeline_stage,
+        host_name,
         end_ns - start_ns AS step_ns
     FROM looked_at_steps
     WHERE $job IS NULL OR job_id = $job
@@ -60,6 +62,17 @@ jobs AS (
     FROM steps
     GROUP BY job_id
 ),
+hosts AS (
+    SELECT
+        job_id,
+        host_name,
+        min(pipeline_stage) AS pipeline_stage,
+        count(DISTINCT rank) AS rank_count
+    FROM steps
+    WHERE host_name IS NOT NULL
+    GROUP BY job_id, host_name
+    HAVING count(DISTINCT coalesce(pipeline_stage, -1)) = 1
+),
 stages AS (
     SELECT
         ranks.job_id,
@@ -75,10 +88,15 @@ SELECT
     stages.job_id,
     stages.pipeline_stage,
     stages.rank_count,
+    hosts.host_name AS host,
     stages.compute_ns,
     quantile_disc(stages.compute_ns, 0.5) OVER (PARTITION BY stages.job_id) AS typical_ns,
     jobs.median_step_ns,
     stages.waited_ns
 FROM stages
 INNER JOIN jobs USING (job_id)
+LEFT JOIN hosts
+    ON stages.job_id = hosts.job_id
+    AND stages.pipeline_stage = hosts.pipeline_stage
+    AND stages.rank_count = hosts.rank_count
 ORDER BY stages.job_id, stages.pipeline_stage

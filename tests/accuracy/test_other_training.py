@@ -131,6 +131,7 @@ LINKS = {
     "data parallel group": (replace(TENSOR, faults=(Fault("link", factor=4, groups=("dp-2",)),)), {"dp-2"}),
     "tensor parallel group": (replace(TENSOR, faults=(Fault("link", factor=10, groups=("tp-1",)),)), {"tp-1"}),
     "pair of stages": (replace(PIPELINE, faults=(Fault("link", factor=20, groups=("pp-2-4",)),)), {"pp-2-4"}),
+    "now and then": (World(steps=41, faults=(Fault("link", factor=6, first=3, every=8, groups=("dp-0",)),)), {"dp-0"}),
     "only group": (World(faults=(Fault("link", factor=5, first=30, last=60, groups=("dp-0",)),)), {"dp-0"}),
 }  # fmt: skip
 

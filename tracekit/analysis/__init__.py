@@ -37,6 +37,7 @@ from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
     Change,
     PublishedSlowdowns,
+    ReplayBasis,
     WhatIf,
     observed_steps,
     pipeline_steps,
@@ -120,6 +121,7 @@ __all__ = [
     "Mode",
     "PublishedSlowdowns",
     "QualityAnswer",
+    "ReplayBasis",
     "RequestFailures",
     "RequestGoodput",
     "RequestWhatIf",

@@ -66,6 +66,9 @@ class JobGoodput(Drawn):
     scaling: one row a job and world (`world_size`, `step_ns`, `efficiency` against the smallest world of all jobs
         asked about, for the same work a step).
     notes: what was noticed about the records, one row a job and finding.
+    skipped: steps whose work was thrown away because gradients overflowed, one row a step (`job_id`, `attempt`, `step`,
+        `rank_count`, `ns` over all ranks). The ledger holds them where they lie: what they took is no further loss
+        beside its leaves, but part of what counts as trained.
     """
 
     jobs: pl.DataFrame
@@ -75,6 +78,7 @@ class JobGoodput(Drawn):
     scaling: pl.DataFrame
     notes: pl.DataFrame
     savings: pl.DataFrame
+    skipped: pl.DataFrame
     price: float | None
 
     @property
@@ -91,7 +95,7 @@ class JobGoodput(Drawn):
         told = {"job": row["job_id"], **{key: value for key, value in row.items() if key != "job_id"}}
         parts = {
             name: plain_rows(getattr(self, name).filter(mine).drop("job_id"))
-            for name in ("leaves", "lost", "culprits", "scaling", "notes", "savings")
+            for name in ("leaves", "lost", "culprits", "scaling", "notes", "savings", "skipped")
         }
         return told | {"total_ns": int(row["total_ns"])} | parts
 
@@ -122,7 +126,8 @@ def job_goodput(
     savings = job_savings(database, job=job, kept=_told_inside(leaves), hour_price=price)
     return JobGoodput(
         jobs=jobs, leaves=leaves, lost=lost, culprits=culprits, scaling=scaling,
-        notes=database.query("jobs/notes", job=job), savings=savings, price=price
+        notes=database.query("jobs/notes", job=job), savings=savings,
+        skipped=database.query("jobs/skipped_steps", job=job), price=price,
     )  # fmt: skip
 
 

@@ -12,3 +12,17 @@ def with_heaviness(stages: pl.DataFrame, *, step_share: float) -> pl.DataFrame:
     """
     beyond_ns = pl.col("compute_ns") - pl.col("typical_ns")
     return stages.with_columns(is_heavy=beyond_ns > step_share * pl.col("median_step_ns"))
+
+
+def heavy_excess(stages: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
+    """How much longer than those of the typical stage the ranks of heavy stages compute in each step.
+
+    stages: rows of `with_heaviness`. ranks: `job_id`, `attempt`, `step`, `rank`, `role`. Columns: those but the role,
+    and `excess_ns`.
+    """
+    heavy = stages.filter("is_heavy").select(
+        "job_id",
+        pl.col("pipeline_stage").cast(pl.String).alias("role"),
+        excess_ns=pl.col("compute_ns") - pl.col("typical_ns"),
+    )
+    return ranks.join(heavy, on=["job_id", "role"]).select("job_id", "attempt", "step", "rank", "excess_ns")

@@ -11,9 +11,11 @@ from tracekit.analysis.bandwidth import bandwidths
 from tracekit.analysis.culprits import GAP_STAGE, charged, culprits, excess_by_operation, spread, with_operations
 from tracekit.analysis.knock_on import with_knock_on
 from tracekit.analysis.links import HELD_BY_SCHEMA, MEMBERS_SCHEMA, TRANSFER_SCHEMA, link_excess, slow_links
+from tracekit.analysis.pipeline import heavy_excess
 from tracekit.analysis.schedule_bubble import PAIR_SCHEMA, bubbles
 from tracekit.analysis.scheduled import SCHEDULED_STAGES, scheduled, with_usual
 from tracekit.analysis.slow_ranks import slow_times
+from tracekit.analysis.uneven_work import uneven_excess, uneven_work
 from tracekit.schema import BETWEEN_STEPS, UNATTRIBUTED
 from tracekit.store import Database
 
@@ -69,6 +71,9 @@ Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
 _STEP = ["job_id", "attempt", "step"]
 _RANK = [*_STEP, "rank"]
+_EXCESS_SCHEMA = pl.Schema({
+    "job_id": pl.String(), "attempt": pl.Int64(), "step": pl.Int64(), "rank": pl.Int64(), "excess_ns": pl.Int64(),
+})  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +85,15 @@ class StepCosts:
     scheduled: pl.DataFrame
     links: pl.DataFrame
     collectives: pl.DataFrame
+    uneven: pl.DataFrame
     bubble_ns: int
 
 
-def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCosts:
-    """What is named and told of the jobs of a frame (`job_id`, `wall_ns`, `rank_count`); `job` limits what is read."""
+def costs_of(database: Database, job: str | None, jobs: pl.DataFrame, stages: pl.DataFrame) -> StepCosts:
+    """What is named and told of the jobs of a frame (rows of `stragglers/jobs`); `job` limits what is read.
+
+    stages: their pipeline stages, rows of `pipeline.with_heaviness`.
+    """
 
     def read(name: str, schema: Schema) -> pl.DataFrame:
         return database.query(f"stragglers/{name}", job=job).cast(pl.Schema(schema)).join(jobs, on="job_id", how="semi")
@@ -95,8 +104,12 @@ def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCos
     usual = with_usual(own.group_by(key, maintain_order=True).agg(pl.col("own_ns").sum()), jobs)
     slow = slow_times(usual.select(*key, pl.col("own_ns") - pl.col("usual_ns")))
     transfers, members = read("transfers", TRANSFER_SCHEMA), read("group_members", MEMBERS_SCHEMA)
-    above = [slow.filter(pl.col("rank").is_not_null()), link_excess(transfers, members)]
-    above_by_rank = pl.concat([frame.select(*_RANK, "excess_ns") for frame in above])
+    uneven = uneven_work(own, jobs)
+    above = [
+        slow.filter(pl.col("rank").is_not_null()), link_excess(transfers, members), uneven_excess(own, uneven),
+        heavy_excess(stages, ranks),
+    ]  # fmt: skip
+    above_by_rank = pl.concat([frame.select(*_RANK, "excess_ns").cast(_EXCESS_SCHEMA) for frame in above])
     bubble = bubbles(read("pair_waits", PAIR_SCHEMA), above_by_rank, ranks)
     cost = with_knock_on(charged(slow, ranks, _held_at_work(held)), _left(held, bubble, ranks))
     named = culprits(cost, jobs)
@@ -108,6 +121,7 @@ def costs_of(database: Database, job: str | None, jobs: pl.DataFrame) -> StepCos
         scheduled=scheduled(usual, held, jobs),
         links=links,
         collectives=bandwidths(transfers),
+        uneven=uneven,
         bubble_ns=int(bubble["bubble_ns"].sum()),
     )
 

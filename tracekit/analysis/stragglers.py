@@ -15,10 +15,11 @@ from tracekit.analysis.pipeline import with_heaviness
 from tracekit.analysis.scheduled import SCHEDULED_SCHEMA
 from tracekit.analysis.selection import Selection
 from tracekit.analysis.step_costs import CULPRIT_SCHEMA, SPREAD_SCHEMA, StepCosts, costs_of
+from tracekit.analysis.uneven_work import UNEVEN_SCHEMA
 from tracekit.schema import StragglersVerdict
 from tracekit.store import Database
 
-STEP_SHARE = 0.10
+STEP_SHARE = 0.06
 """A pipeline stage is heavy that computes this share of the median step longer than the typical stage."""
 
 MINIMUM_STEPS = 8
@@ -36,6 +37,7 @@ PIPELINE_SCHEMA = {
     "job_id": pl.String,
     "pipeline_stage": pl.Int64,
     "rank_count": pl.Int64,
+    "host": pl.String,
     "compute_ns": pl.Int64,
     "typical_ns": pl.Int64,
     "median_step_ns": pl.Int64,
@@ -72,11 +74,15 @@ class StragglersAnswer(BaseAnswer):
         these ranks).
     spread: one row a stage that many ranks lost time in, now one and now another, without anybody who stands out:
         `ranks` and `steps` that lost, and the same sums.
+    uneven: one row a job whose ranks compute for different times in every step, each time others: what they are given
+        differs, as sequences of different length do. `deviation` of a typical rank from the median of its role, as a
+        share; `correlation` of its two largest operations in that; `waited_ns` for the longest of each role.
     scheduled: one row a rank and stage of work that only few ranks do, on a schedule (the save of rank 0), as far as it
         took what it usually takes: `waited_ns` of the others for it. What it took longer is in `culprits`.
-    pipeline: one row a pipeline stage of a job with enough steps that reports them: `rank_count`, `compute_ns` of a
-        typical rank in a typical step, `typical_ns` of the typical stage, the job's `median_step_ns`, `waited_ns` of
-        the others, and `is_heavy`: it computes `STEP_SHARE` of the median step longer than the typical one.
+    pipeline: one row a pipeline stage of a job with enough steps that reports them: `rank_count`, `host` (that runs all
+        its ranks and no others, else null), `compute_ns` of a typical rank in a typical step, `typical_ns` of the
+        typical stage, the job's `median_step_ns`, `waited_ns` of the others, and `is_heavy`: it computes `STEP_SHARE`
+        of the median step longer than the typical one.
     links: one row a group of ranks and run of steps whose collectives transfer slowly beside `peer_count` groups that
         do the same, or without those beside what is usual: `ratio`, `transfer_ns` of a typical collective where it is
         slow, `usual_ns`; `own_ns` is the exposed excess of its `ranks`, `waited_ns` the waiting of the others for them.
@@ -97,6 +103,7 @@ class StragglersAnswer(BaseAnswer):
     schema: ClassVar = {
         "culprits": CULPRIT_SCHEMA,
         "spread": SPREAD_SCHEMA,
+        "uneven": UNEVEN_SCHEMA,
         "scheduled": SCHEDULED_SCHEMA,
         "links": LINK_SCHEMA,
         "collectives": BANDWIDTH_SCHEMA,
@@ -108,6 +115,7 @@ class StragglersAnswer(BaseAnswer):
 
     culprits: pl.DataFrame
     spread: pl.DataFrame
+    uneven: pl.DataFrame
     scheduled: pl.DataFrame
     links: pl.DataFrame
     collectives: pl.DataFrame
@@ -140,14 +148,15 @@ def stragglers(database: Database, *, job: str | None = None) -> StragglersAnswe
     jobs = database.query("stragglers/jobs", job=job)
     pipeline = database.query("stragglers/pipeline_stages", job=job)
     enough = jobs.filter(pl.col("step_count") >= MINIMUM_STEPS)
-    costs = costs_of(database, job, enough)
     pipeline = with_heaviness(pipeline.join(enough, on="job_id", how="semi"), step_share=STEP_SHARE)
+    costs = costs_of(database, job, enough, pipeline)
     waited_ns = int(jobs["waited_ns"].sum())
     judged = _evidence(database, job)
     is_refused = judged.verdict == "refused"
     return StragglersAnswer(
         culprits=costs.culprits,
         spread=costs.spread,
+        uneven=costs.uneven,
         scheduled=costs.scheduled,
         links=costs.links,
         collectives=costs.collectives,
@@ -199,6 +208,6 @@ def _verdict(jobs: pl.DataFrame, enough: pl.DataFrame, costs: StepCosts, pipelin
         return "stragglers"
     if len(costs.links):
         return "slow_links"
-    if len(costs.spread):
+    if len(costs.spread) or len(costs.uneven):
         return "spread"
     return "uneven_pipeline" if pipeline["is_heavy"].any() else "no_stragglers"

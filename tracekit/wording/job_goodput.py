@@ -50,7 +50,8 @@ def job_goodput_summary(answer: JobGoodput) -> str:
     for job in answer.jobs.iter_rows(named=True):
         mine = pl.col("job_id") == job["job_id"]
         ledger = job_sentence(job, answer.leaves.filter(mine), answer.lost.filter(mine))
-        sentences.append(" ".join(filter(None, [ledger, savings_sentence(answer.savings.filter(mine))])))
+        parts = [ledger, skipped_sentence(job, answer), savings_sentence(answer.savings.filter(mine))]
+        sentences.append(" ".join(filter(None, parts)))
     return "\n".join(sentences)
 
 
@@ -92,6 +93,25 @@ def job_sentence(job: dict[str, Any], leaves: pl.DataFrame, lost: pl.DataFrame) 
     named = [f"{share_text(row['share'])} {_what(row['leaf'])}" for row in rest.head(_NAMED).iter_rows(named=True)]
     sentence = "; ".join([head, *named])
     return f"{sentence}{_of_failures(job, lost)}{_cost(job)}.{_caveats(job)}"
+
+
+def skipped_sentence(job: dict[str, Any], answer: JobGoodput) -> str:
+    """What steps took whose gradients overflowed; empty for none."""
+    skipped = answer.skipped.filter(pl.col("job_id") == job["job_id"])
+    if skipped.is_empty():
+        return ""
+    ns, steps = int(skipped["ns"].sum()), len(skipped)
+    which = "1 step was" if steps == 1 else f"{steps:,} steps were"
+    return (
+        f"{which} skipped because gradients overflowed, {_range_text(skipped)}: their work, {hours_text(ns)} or "
+        f"{share_text(ns / int(job['total_ns']))}, changed nothing, though it counts as trained here."
+    )
+
+
+def _range_text(steps: pl.DataFrame) -> str:
+    numbers = steps["step"].sort().to_list()
+    first, last = numbers[0], numbers[-1]
+    return f"step {first}" if first == last else f"between steps {first} and {last}"
 
 
 def _what(leaf: str) -> str:

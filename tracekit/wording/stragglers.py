@@ -68,8 +68,18 @@ def _conclusion(answer: StragglersAnswer) -> str:
 
 
 def _spread(answer: StragglersAnswer) -> str:
-    """What many ranks lost now and then; empty for nothing."""
-    return " ".join(_spread_stage(row) for row in answer.spread.iter_rows(named=True))
+    """What many ranks lost now and then, and what differs between them in every step; empty for nothing."""
+    said = [_spread_stage(row) for row in answer.spread.iter_rows(named=True)]
+    return " ".join([*said, *(_uneven(row) for row in answer.uneven.iter_rows(named=True))])
+
+
+def _uneven(row: dict[str, Any]) -> str:
+    return (
+        f"{row['stage']} differs between the {row['ranks']} ranks in every step, now one and now another longest, by "
+        f"{row['deviation']:.0%} for a typical one; {row['operation']} differ together (correlation "
+        f"{row['correlation']:.2f}), so what the ranks are given differs, as sequences of different length do. They "
+        f"waited at least {duration_text(row['waited_ns'])} for whoever had most, {share_text(row['share'])}."
+    )
 
 
 def _spread_stage(row: dict[str, Any]) -> str:
@@ -190,12 +200,22 @@ def _nothing(answer: StragglersAnswer) -> str:
 def _heavy_stage(row: dict[str, Any], *, named: bool) -> str:
     which = f"Pipeline stage {row['pipeline_stage']}" + (f" of job {row['job_id']!r}" if named else "")
     taken, typical = duration_text(row["compute_ns"]), duration_text(row["typical_ns"])
-    cause = (
-        f"all its {row['rank_count']} ranks alike: the cut of the model, or what the stage was given, is uneven"
-        if row["rank_count"] > 1
-        else "on its one rank: a heavy cut of the model or a slow rank, the spans do not tell which"
-    )
+    cause = _heavy_cause(row)
     return (
         f"{which} computes {taken} in a typical step where the typical stage takes {typical}, {cause}. "
         f"Others waited {duration_text(row['waited_ns'])} for it."
     )
+
+
+def _heavy_cause(row: dict[str, Any]) -> str:
+    """Why a stage may be heavy; a host that is the whole stage cannot be told from the cut of the model."""
+    host = row.get("host")
+    if row["rank_count"] == 1:
+        where = "" if host is None else f" on {host}"
+        return f"on its one rank{where}: a heavy cut of the model or a slow rank, the spans do not tell which"
+    if host is not None:
+        return (
+            f"all its {row['rank_count']} ranks alike, and they are the whole of {host}: an uneven cut of the model or "
+            "a slow host, the spans do not tell which"
+        )
+    return f"all its {row['rank_count']} ranks alike: the cut of the model, or what the stage was given, is uneven"

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.analysis import Change, WhatIfAnswer, words_for
+from tracekit.analysis import Change, ReplayBasis, WhatIfAnswer, words_for
 from tracekit.wording.numbers import duration_text
 
 
@@ -20,6 +20,28 @@ def whatif_summary(answer: WhatIfAnswer) -> str:
     if answer.verdict == "refused":
         return f"No conclusion, because the data cannot bear one: {answer.evidence.reasons[0]}."
     return f"{_conclusion(answer)}{_other_jobs(answer)}"
+
+
+@words_for(ReplayBasis)
+def replay_assumptions(basis: ReplayBasis) -> str:
+    """What the figures of a replay rest on, a line each."""
+    told = [
+        "the order in which operations followed each other on a rank stays",
+        "a collective still takes as long after its last member has arrived",
+        _OF_KIND.get(basis.kind, _LIKE_PEERS),
+    ]
+    if basis.peerless:
+        told.append(f"{basis.peerless:,} operations have no peers: their own median over all steps stands for them")
+    if basis.left_out:
+        told.append(f"{basis.left_out:,} steps are left out: {basis.reason}")
+    return "\n".join(told)
+
+
+_OF_KIND = {
+    "operation": "the removed operations take no time, and what is left starts as late after the one before it",
+    "imbalance": "what a stage computes can be cut as finely as wanted",
+}
+_LIKE_PEERS = "what changes takes as long as at the median of its peers: same step, pipeline stage and operation"
 
 
 def savings_sentence(savings: pl.DataFrame) -> str:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.analysis.culprits import charged, culprits, spread
+from tracekit.analysis.knock_on import with_knock_on
 from tracekit.analysis.slow_ranks import SLOW_SCHEMA
 
 S = 1_000_000_000
@@ -143,3 +144,45 @@ def test_time_that_nothing_explains_is_slowness_only_where_others_wait_for_it(
 def test_waiting_for_known_work_is_no_proof_of_time_that_nothing_explains() -> None:
     slow = [(5, "1", step, "unattributed", 1.0) for step in range(10, 20)]
     assert cost_of(slow, [(step, 5, 7.0) for step in range(10, 20)])["waited_ns"].sum() == 0
+
+
+def left(waits: dict[int, float]) -> pl.DataFrame:
+    """Waiting in each step that may have followed from slow work, in seconds."""
+    rows = [("job", 0, step + 1, round(waits.get(step, 0.0) * S)) for step in range(STEPS)]
+    return pl.DataFrame(rows, schema=["job_id", "attempt", "step_at", "left_ns"], orient="row")
+
+
+def test_waiting_for_whoever_was_late_because_of_it_is_charged_to_the_slow_one() -> None:
+    """Rank 3 is 1 s late in step 7: 2 s of waiting for it, 4 s for others in the step, 3 s in the next; seven wait."""
+    cost = cost_of([(3, "1", 7, "compute", 1.0)], [(7, 3, 2.0)])
+    assert with_knock_on(cost, left({7: 6.0, 8: 3.0}))["waited_ns"].to_list() == [7 * S]
+    assert with_knock_on(cost, left({7: 3.0, 8: 1.0}))["waited_ns"].to_list() == [4 * S]
+    assert with_knock_on(cost, left({6: 9.0, 9: 9.0}))["waited_ns"].to_list() == [2 * S]
+
+
+def test_what_nothing_explains_is_charged_after_what_was_slow() -> None:
+    cost = cost_of([(3, "1", 7, "compute", 1.0), (5, "1", 7, "unattributed", 1.0)])
+    found = with_knock_on(cost, left({7: 8.0}))
+    assert dict(found.select("stage", "waited_ns").rows()) == {"compute": 7 * S, "unattributed": 1 * S}
+
+
+def test_ranks_that_are_late_together_hold_the_others_up_once() -> None:
+    """Four ranks of a host, 1 s each: the four others wait 4 s in all, however often they were waited for."""
+    slow = [(rank, str(rank % 2), 7, "compute", 1.0) for rank in range(4)]
+    cost = cost_of(slow, [(7, rank, 3.0) for rank in range(4)])
+    assert with_knock_on(cost, left({7: 12.0}))["waited_ns"].sum() == 4 * S
+
+
+slow_cells = st.tuples(st.integers(0, 7), st.integers(0, 9), st.floats(0.01, 5))
+
+
+@given(
+    st.lists(slow_cells, min_size=1, unique_by=lambda row: row[:2]),
+    st.dictionaries(st.integers(0, 10), st.floats(0, 50)),
+)
+def test_no_more_is_charged_than_was_waited(slow: list[tuple[int, int, float]], waits: dict[int, float]) -> None:
+    cost = cost_of([(rank, str(rank % 2), step, "compute", excess) for rank, step, excess in slow])
+    found = with_knock_on(cost, left(waits))
+    assert found["waited_ns"].sum() <= left(waits)["left_ns"].sum()
+    assert (found["waited_ns"] <= found["own_ns"] * (RANKS - 1)).all()
+    assert found.select("step", "rank", "own_ns").rows() == cost.select("step", "rank", "own_ns").rows()

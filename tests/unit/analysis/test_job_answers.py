@@ -196,3 +196,19 @@ def test_answers_cross_the_wire_and_print_everywhere(database: Database) -> None
         arrived = unpacked(json.loads(json.dumps(packed(answer))))
         assert arrived.as_dict() == answer.as_dict()
         assert answer_output(answer).text
+
+
+def test_steps_whose_gradients_overflowed_are_told_beside_the_ledger(database: Database) -> None:
+    """Two ranks, ten steps of 10 s; the loss scaler skips steps 4 and 7, as rank 0 says of both and rank 1 of one."""
+    job = Job()
+    for rank in range(2):
+        for step in range(10):
+            said = {"optimizer.overflow": True} if step == 4 or (step == 7 and rank == 0) else {}
+            job.add("step", 10 * step, 10 * step + 10, rank=rank, attempt=0, world=2, step=step, host="node-0", **said)
+    answer = goodput(built(database, job)).training
+    told = answer.skipped.select("job_id", "step", "rank_count", "ns").rows()
+    assert told == [("j", 4, 2, 20 * S), ("j", 7, 2, 20 * S)]
+    assert "2 steps were skipped because gradients overflowed, between steps 4 and 7: their work, " in answer.summary
+    assert "40 accelerator-seconds or 20.0%" in answer.summary
+    assert int(answer.leaves["ns"].sum()) == int(answer.jobs["total_ns"][0])
+    assert unpacked(packed(answer)).skipped.equals(answer.skipped)

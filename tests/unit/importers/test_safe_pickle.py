@@ -88,3 +88,69 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Nothing else is raised."""
     with contextlib.suppress(UnknownFormatError):
         safe_pickle.loads(b"\x80\x02" + data)
+
+
+def shared(levels: int) -> bytes:
+    """A list of twice a list of twice a list ..., `levels` deep: `2 ** levels` values in a few bytes."""
+    again = b"".join(b"](" + b"h" + bytes([at]) + b"h" + bytes([at]) + b"eq" + bytes([at + 1]) for at in range(levels))
+    return b"\x80\x02(]q\x00" + again + b"l."
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (shared(40), "again and again"),
+        (b"\x80\x02" + b"]" * 100 + b"a" * 99 + b".", "lie in each other"),
+        (b"\x80\x02)" + b"\x85" * 100 + b".", "lie in each other"),
+        (b"\x80\x02]q\x00h\x00a.", "holds itself"),
+        (b"\x80\x02(]q\x00h\x00h\x00al.", "holds itself"),
+        (b"\x80\x02}q\x00K\x01h\x00s.", "holds itself"),
+        (b"\x80\x02})K\x01s.", "a key is a container"),
+        (b"\x80\x02}(K\x01K\x02)K\x03u.", "a key is a container"),
+        (b"\x80\x02((K\x01K\x02)K\x03dl.", "a key is a container"),
+        (b"\x80\x02}K\x01a.", "damaged"),
+        (b"\x80\x02)(K\x01e.", "damaged"),
+        (b"\x80\x02]K\x00K\x01s.", "damaged"),
+        (b"\x80\x02K\x01(a.", "damaged"),
+        (b"\x80\x021.", "damaged"),
+        (b"\x80\x04\x94.", "damaged"),
+        (b"\x80\x05\x97.", "NEXT_BUFFER"),
+        (b"\x80\x05K\x01\x98.", "READONLY_BUFFER"),
+        (b"\x80\x02K\x012.", "DUP"),
+        (b"\x80\x02\x8a\xff" + b"\xff" * 100, "cut off"),
+        (b"\x80\x04\x95" + struct.pack("<Q", 2**64 - 1) + b"N.", "damaged"),
+        (b"\x80\x02(" + b"X\x02\x00\x00\x00\xff\xfe" + b"l.", "damaged"),
+    ],
+)  # fmt: skip
+def test_what_grows_when_somebody_walks_through_it_is_refused(data: bytes, told: str) -> None:
+    """Values held again and again, by themselves, as keys, deep without a mark; buffers from elsewhere; bad frames."""
+    with pytest.raises(UnknownFormatError, match=told):
+        safe_pickle.loads(data)
+
+
+def test_values_that_are_held_twice_come_back() -> None:
+    """As picklers write them: finished, and then recalled, on the stack still or not."""
+    sizes, frame = [8, 8], {"line": 1, "name": "step"}
+    value = {"a": [sizes, sizes, (sizes, 1)], "b": [frame, [frame, frame]], "c": sizes}
+    for protocol in (2, 3, 4, 5):
+        assert safe_pickle.loads(pickle.dumps(value, protocol)) == value
+    assert safe_pickle.loads(pickle.dumps([sizes] * 2500, 4)) == [sizes] * 2500
+
+
+def test_every_byte_of_a_dump_may_be_damaged() -> None:
+    """Any byte changed, any byte left out: read or refused."""
+    whole = pickle.dumps({"version": "2.9", "entries": [{"sizes": [[1, 2]], "state": "started", "at": 2**70}]}, 2)
+    for at in range(len(whole)):
+        for byte in (0, 40, 93, 97, 101, 104, 113, 117, 133, 255):
+            with contextlib.suppress(UnknownFormatError):
+                safe_pickle.loads(whole[:at] + bytes([byte]) + whole[at + 1 :])
+        with contextlib.suppress(UnknownFormatError):
+            safe_pickle.loads(whole[:at] + whole[at + 1 :])
+
+
+def test_many_small_containers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty list is one byte here and sixty in memory."""
+    monkeypatch.setattr(safe_pickle, "MAX_CONTAINERS", 1000)
+    assert len(safe_pickle.loads(b"\x80\x02(" + b"]" * 999 + b"l.")) == 999
+    with pytest.raises(UnknownFormatError, match="makes more than 1,000"):
+        safe_pickle.loads(b"\x80\x02(" + b"]" * 1001 + b"l.")

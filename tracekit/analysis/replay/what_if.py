@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracekit.analysis.replay.change import Change
+from tracekit.analysis.replay.change import Change, Kind
 from tracekit.analysis.replay.effects import Effect, ObservedReplay, PipelineReplay, Replay
 from tracekit.analysis.replay.observed import observed_steps
 from tracekit.analysis.replay.steps import pipeline_steps
+from tracekit.analysis.worded import in_words
 from tracekit.errors import InsufficientDataError
 from tracekit.schema import WhatIfVerdict
 
@@ -23,6 +24,20 @@ MINIMUM_SHARE = 0.01
 
 PIPELINE_KINDS = ("forward-compute", "backward-compute", "optimizer")
 """Operations by whose names the dependencies of a step are known (`tracekit.analysis.replay.pipeline`)."""
+
+
+@dataclass(frozen=True)
+class ReplayBasis:
+    """What the figures of a replay rest on; `tracekit.wording` says it.
+
+    kind: of the change. peerless: changed operations without peers. left_out: steps that were not replayed, and the
+    `reason` of the first of them.
+    """
+
+    kind: Kind
+    peerless: int
+    left_out: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -35,7 +50,7 @@ class WhatIf:
     saving: `(before - after) / before`. steps: how many were replayed. left_out: `step` and `reason`.
     by_rank: `rank`, `pipeline_stage`, `excess_ns` (own work above that of its peers, all steps) and `saving` without
         that rank alone, the worst first; the savings of several ranks do not add up.
-    assumptions: what the figures rest on. verdict: the conclusion as a code.
+    assumptions: what the figures rest on, in words (`ReplayBasis`). verdict: the conclusion as a code.
     """
 
     change: str
@@ -80,7 +95,7 @@ def replayed(replay: Replay, change: Change, by_rank: pl.DataFrame) -> WhatIf:
         steps=replay.step_count,
         left_out=replay.left_out,
         by_rank=by_rank,
-        assumptions=_assumptions(replay, change, effect),
+        assumptions=in_words(_basis(replay, change, effect)).splitlines(),
         verdict=verdict,
     )
 
@@ -111,19 +126,6 @@ def _verdict(before: float, low: float, high: float, saving: float) -> WhatIfVer
     return "faster" if saving > 0 else "slower"
 
 
-def _assumptions(replay: Replay, change: Change, effect: Effect) -> list[str]:
-    told = [
-        "the order in which operations followed each other on a rank stays",
-        "a collective still takes as long after its last member has arrived",
-    ]
-    if change.kind == "operation":
-        told.append("the removed operations take no time, and what is left starts as late after the one before it")
-    elif change.kind == "imbalance":
-        told.append("what a stage computes can be cut as finely as wanted")
-    else:
-        told.append("what changes takes as long as at the median of its peers: same step, pipeline stage and operation")
-    if effect.peerless:
-        told.append(f"{effect.peerless:,} operations have no peers: their own median over all steps stands for them")
-    if len(replay.left_out):
-        told.append(f"{len(replay.left_out):,} steps are left out: {replay.left_out['reason'][0]}")
-    return told
+def _basis(replay: Replay, change: Change, effect: Effect) -> ReplayBasis:
+    left_out = replay.left_out
+    return ReplayBasis(change.kind, effect.peerless, len(left_out), left_out["reason"][0] if len(left_out) else "")
