@@ -15,9 +15,6 @@ from tracekit.wording import counted, duration_text, first_cause_text, hours_tex
 _ROLES = {"initiating": "failed first", "cascade": "only followed"}
 
 
-_ROLES = {"initiating": "failed first", "cascade": "only followed"}
-
-
 def job_incidents(training: Any) -> None:
     """One row a failed attempt of a training job; choosing one shows who only followed."""
     st.subheader("Training jobs", anchor=False)
