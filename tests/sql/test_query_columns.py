@@ -15,8 +15,7 @@ from tracekit.analysis.request_goodput import judge_requests
 from tracekit.analysis.slo import SloSet, parsed_slo
 from tracekit.analysis.temporary import create_table
 from tracekit.stages import update_units
-from tracekit.stages.mapping import EXPORTERS
-from tracekit.stages.mapping import batch_statement
+from tracekit.stages.mapping import EXPORTERS, batch_statement
 from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
 from tracekit.stages.update.selection import batch_ranges, define_request_ids, select_late
 from tracekit.store import Database

@@ -5,7 +5,6 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from tracekit import queries
 from tracekit.stages.mapping.attributes import batch_statement
 
 EXPORTERS = (
@@ -52,5 +51,6 @@ def map_spans(
     The columns of each table are those that the file of the mapping describes.
     """
     return tuple(
-        cursor.sql(batch_statement(f"stages/{exporter}", keys)).to_arrow_table() for exporter in needed(cursor, exporters, keys)
+        cursor.sql(batch_statement(f"stages/{exporter}", keys)).to_arrow_table()
+        for exporter in needed(cursor, exporters, keys)
     )
