@@ -8,7 +8,7 @@
 -- than $most_traces, or more groups apart in time than $most_groups, have one. A trace that is linked to several
 -- others, or one of several of a kind that are linked to one, is a batch and no part of one request.
 --
--- Made into the temporary table `joined_traces`. Reads dirty_traces, new_request_ids.
+-- Made into the temporary table `joined_traces`. Reads dirty_traces, shared_request_ids.
 -- Parameters:
 --   $most_traces: traces that may share a name.
 --   $most_groups: groups apart in time that may share a name.
@@ -23,13 +23,6 @@ made AS (
     FROM dirty_traces
     WHERE NOT is_training
 ),
-known AS (
-    SELECT *
-    FROM base.request_ids
-    UNION ALL BY NAME
-    SELECT *
-    FROM new_request_ids
-),
 ids AS (
     SELECT
         request_id,
@@ -37,8 +30,8 @@ ids AS (
         min(first_ns) AS first_ns,
         max(last_ns) AS last_ns,
         count(*) OVER (PARTITION BY request_id) AS trace_count
-    FROM known
-    SEMI JOIN (SELECT known.request_id FROM known SEMI JOIN made USING (trace_id)) AS named USING (request_id)
+    FROM shared_request_ids
+    SEMI JOIN (SELECT request_id FROM shared_request_ids SEMI JOIN made USING (trace_id)) AS named USING (request_id)
     GROUP BY request_id, trace_id
 ),
 shared AS (

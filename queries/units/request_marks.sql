@@ -1,6 +1,6 @@
 -- What was noticed about the names of requests, by the trace of the request.
 --
--- Reads dirty_traces, joined_traces, implausible_traces, new_request_ids.
+-- Reads dirty_traces, joined_traces, implausible_traces, shared_request_ids, crowded_request_ids, touched_names.
 -- Columns:
 --   trace_id: trace of the request, as text.
 --   flags: comma-separated: joined (it came over several traces), ambiguous_join (parts of one kind run beside each
@@ -16,15 +16,10 @@ requests AS (
     WHERE NOT dirty_traces.is_training
 ),
 ids AS (
-    SELECT request_id, trace_id
-    FROM base.request_ids
-    WHERE NOT starts_with(request_id, 'link:')
-    UNION
-    SELECT request_id, trace_id
-    FROM new_request_ids
+    SELECT DISTINCT request_id, trace_id
+    FROM shared_request_ids
     WHERE NOT starts_with(request_id, 'link:')
 ),
--- Traces that are not made anew share a name only with those that had it in crowds before.
 sharing AS (
     SELECT request_id
     FROM ids
@@ -32,12 +27,22 @@ sharing AS (
     GROUP BY request_id
     HAVING count(DISTINCT coalesce(requests.request_trace_id, ids.trace_id)) > 1
 ),
+named_alike AS (
+    SELECT ids.trace_id
+    FROM ids
+    SEMI JOIN sharing USING (request_id)
+    UNION
+    SELECT trace_id
+    FROM touched_names
+    SEMI JOIN crowded_request_ids USING (request_id)
+    WHERE NOT starts_with(request_id, 'link:')
+),
 marks AS (
     SELECT
         requests.request_trace_id,
         bool_or(requests.is_ambiguous IS NOT NULL) AS is_joined,
         coalesce(bool_or(requests.is_ambiguous), FALSE) AS is_ambiguous,
-        bool_or(requests.trace_id IN (SELECT ids.trace_id FROM ids SEMI JOIN sharing USING (request_id))) AS is_shared,
+        bool_or(requests.trace_id IN (FROM named_alike)) AS is_shared,
         bool_or(requests.trace_id IN (SELECT trace_id FROM implausible_traces)) AS is_implausible
     FROM requests
     GROUP BY requests.request_trace_id

@@ -36,7 +36,8 @@ class Database:
     Any thread may call any method; a cursor belongs to one thread at a time. Who adds records holds
     `writing`, because new numbers for resources, scopes and series depend on those given before, and uses
     `dedup_cache`, which knows some of those; who changes
-    units holds `building`, because two that make the same unit at once do not see each other.
+    units holds `building`, because two that make the same unit at once do not see each other, and uses
+    `crowded_request_ids`, names that so many traces have that they name no request.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Database:
         self.writing = threading.Lock()
         self.building = threading.Lock()
         self.dedup_cache = DedupCache()
+        self.crowded_request_ids: set[str] = set()
         self._connection = connection
         self._catalog = catalog
         self._cursor_lock = threading.Lock()

@@ -135,6 +135,7 @@ def _removed(database: Database, so_far: PruneReport, before_ns: int) -> PruneRe
             statement = f"CREATE OR REPLACE TEMP TABLE {name} AS {queries.text(f'store/{name}')}"
             cursor.execute(statement, {"before_ns": before_ns})
         counts = {table: _deleted(cursor, table, before_ns) for table in _DOOMED}
+        database.crowded_request_ids.clear()
     _checkpoint(database)
     return PruneReport(
         before_ns=before_ns,

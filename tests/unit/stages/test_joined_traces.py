@@ -12,7 +12,7 @@ import pytest
 from tests.unit.stages.stored import CLIENT, INTERNAL, SERVER, Span, store, times
 from tracekit.stages import update_units
 from tracekit.stages.trace_operations import operations
-from tracekit.store import Database
+from tracekit.store import Database, prune
 
 MS = 1_000_000
 UNITS = (
@@ -175,6 +175,20 @@ def test_an_id_of_all_requests_joins_none(database: Database, count: int) -> Non
     found = units(database)
     assert [unit["span_count"] for unit in found] == [1] * (2 * count)
     assert all("shared_request_id" in flags(unit) for unit in found)
+
+
+def test_a_name_of_a_crowd_is_remembered_until_something_is_pruned(database: Database) -> None:
+    """It is not looked up in each update; once traces are gone, it may name a request again."""
+    store(database, beside_each_other(40, request_id="pod-1"))
+    update_units(database)
+    assert database.crowded_request_ids == set()
+    for trace in (900, 901):
+        store(database, [api(trace, request_id="pod-1")])
+        found = {unit["trace_id"]: flags(unit) for unit in units(database)}
+        assert "shared_request_id" in found[f"{trace:032x}"]
+        assert database.crowded_request_ids == {"pod-1"}
+    prune(database, before_ns=1)
+    assert database.crowded_request_ids == set()
 
 
 def test_an_id_that_comes_again_hours_later_is_another_request(database: Database) -> None:

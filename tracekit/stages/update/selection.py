@@ -18,6 +18,8 @@ CLOCK_SLACK_NS = 5_000_000
 MOST_TRACES = 64
 """A name that more traces have than this is no name of one request."""
 
+_NAMED = "request_id VARCHAR, trace_id UUID, first_ns BIGINT, last_ns BIGINT"
+
 MOST_GROUPS = 8
 """A name that comes again more often than this, apart in time, is no name of one request."""
 
@@ -34,10 +36,16 @@ def make(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = N
     cursor.execute(statement, parameters or None)
 
 
-def select_late(cursor: duckdb.DuckDBPyConnection, *, built_through: int, batch_spans: int) -> None:
-    """Select the traces and steps that have spans which arrived after ingest `built_through` (-1: all)."""
+def select_late(
+    cursor: duckdb.DuckDBPyConnection, *, built_through: int, batch_spans: int, crowded: set[str] | None = None
+) -> None:
+    """Select the traces and steps that have spans which arrived after ingest `built_through` (-1: all).
+
+    `crowded` are names that are known to be of no request, because many traces have them; those that are found are
+    added.
+    """
     cursor.execute("SET VARIABLE shown_trace = NULL::UUID")
-    _select(cursor, built_through=built_through, named_through=built_through, batch_spans=batch_spans)
+    _select(cursor, built_through=built_through, named_through=built_through, batch_spans=batch_spans, crowded=crowded)
 
 
 def select_trace(cursor: duckdb.DuckDBPyConnection, *, trace_id: str, batch_spans: int) -> None:
@@ -46,22 +54,58 @@ def select_trace(cursor: duckdb.DuckDBPyConnection, *, trace_id: str, batch_span
     _select(cursor, built_through=_NOTHING_BUILT, named_through=_EVERYTHING_BUILT, batch_spans=batch_spans)
 
 
-def _select(cursor: duckdb.DuckDBPyConnection, *, built_through: int, named_through: int, batch_spans: int) -> None:
+def _select(
+    cursor: duckdb.DuckDBPyConnection,
+    *,
+    built_through: int,
+    named_through: int,
+    batch_spans: int,
+    crowded: set[str] | None = None,
+) -> None:
     """`named_through`: the last ingest whose names of requests are stored already."""
     cursor.execute(f"SET VARIABLE built_through = {named_through}")
     define_request_ids(cursor)
     make(cursor, "new_request_ids")
     cursor.execute(f"SET VARIABLE built_through = {built_through}")
     make(cursor, "training_resources")
-    make(cursor, "touched_traces", most_traces=MOST_TRACES)
+    make(cursor, "touched_traces")
+    _reach(cursor, set() if crowded is None else crowded)
     make(cursor, "dirty_traces")
     _join(cursor)
     _plan(cursor, batch_spans)
 
 
+def _reach(cursor: duckdb.DuckDBPyConnection, crowded: set[str]) -> None:
+    """Add to `touched_traces` those that share names with them, directly or by others.
+
+    Only the names of touched traces are looked up: what it takes grows with what is new, besides a scan or two over
+    the names that the store has. Names of crowds, which one sender may give all its requests, are not looked up again.
+    """
+    cursor.execute("CREATE OR REPLACE TEMP TABLE touched_names (request_id VARCHAR, trace_id UUID)")
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE crowded_request_ids AS SELECT unnest($names::VARCHAR[]) AS request_id",
+        {"names": sorted(crowded)},
+    )
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE shared_request_ids ({_NAMED})")
+    cursor.execute("CREATE OR REPLACE TEMP TABLE reached_traces AS FROM touched_traces")
+    while cursor.execute("SELECT 1 FROM reached_traces LIMIT 1").fetchall():
+        _add(cursor, "touched_names", query="reached_names")
+        make(cursor, "reached_request_ids")
+        _add(cursor, "crowded_request_ids", most_traces=MOST_TRACES)
+        _add(cursor, "shared_request_ids")
+        make(cursor, "reached_traces")
+        cursor.execute("INSERT INTO touched_traces FROM reached_traces")
+    crowded.update(name for (name,) in cursor.execute("FROM crowded_request_ids").fetchall())
+
+
+def _add(cursor: duckdb.DuckDBPyConnection, table: str, *, query: str | None = None, **parameters: int) -> None:
+    """Add to a temporary table what `queries/units/<query>.sql` describes; `query` defaults to `table`."""
+    cursor.execute(f"INSERT INTO {table} {queries.text(f'units/{query or table}')}", parameters or None)
+
+
 def _join(cursor: duckdb.DuckDBPyConnection) -> None:
     """Find the traces that are part of a request; to plan that takes its time, and few stores have any."""
-    shared = "SELECT 1 FROM (FROM base.request_ids UNION ALL FROM new_request_ids) LIMIT 1"
+    shared = "SELECT 1 FROM shared_request_ids GROUP BY request_id HAVING count(DISTINCT trace_id) > 1 LIMIT 1"
     if cursor.execute(shared).fetchall():
         make(cursor, "joined_traces", most_traces=MOST_TRACES, most_groups=MOST_GROUPS, slack_ns=CLOCK_SLACK_NS)
     else:

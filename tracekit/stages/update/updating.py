@@ -72,7 +72,12 @@ def _update_traces(database: Database, batch_traces: int) -> UnitsUpdate:
         built_through, newest = _progress(cursor)
         if newest is None or built_through >= newest:
             return UnitsUpdate(built_through=newest, requests=0, steps=0, replaced=0)
-        select_late(cursor, built_through=built_through, batch_spans=batch_traces * _SPANS_PER_TRACE)
+        select_late(
+            cursor,
+            built_through=built_through,
+            batch_spans=batch_traces * _SPANS_PER_TRACE,
+            crowded=database.crowded_request_ids,
+        )
         old_units = cursor.sql(queries.text("units/old_units")).pl()
         request_ids = cursor.sql("SELECT * REPLACE (trace_id::VARCHAR AS trace_id) FROM new_request_ids").pl()
         with UnitStorer(database) as storer:
