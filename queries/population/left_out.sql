@@ -88,20 +88,26 @@ reasons AS (
     LEFT JOIN asking
         ON asking.service_name IS NOT DISTINCT FROM judged.service_name AND asking.name = judged.name
 ),
+-- Sides with requests that ask for something themselves.
+sending AS (
+    SELECT DISTINCT side, TRUE AS is_sending
+    FROM reasons
+    WHERE reason IS NULL AND NOT is_from_message
+),
 told AS (
     SELECT
-        side,
-        unit_id,
+        reasons.side,
+        reasons.unit_id,
         CASE
-            WHEN $messages = 'only' AND NOT is_from_message THEN 'not started by a message'
+            WHEN $messages = 'only' AND NOT reasons.is_from_message THEN 'not started by a message'
             WHEN
-                $messages = 'aside' AND is_from_message
-                AND coalesce(reason, 'without a call of a model') = 'without a call of a model'
-                AND bool_or(reason IS NULL AND NOT is_from_message) OVER (PARTITION BY side)
+                $messages = 'aside' AND reasons.is_from_message AND sending.is_sending
+                AND coalesce(reasons.reason, 'without a call of a model') = 'without a call of a model'
                 THEN 'started by a message'
-            ELSE reason
+            ELSE reasons.reason
         END AS reason
     FROM reasons
+    LEFT JOIN sending USING (side)
 )
 SELECT side, unit_id, reason
 FROM told

@@ -115,6 +115,7 @@ def judged(world: Lived, answer: TailAnswer, *, quantile: float | None) -> dict[
         "blocks": min(answer.block_counts, default=0),
         "summary": answer.summary,
         "change_ok": _change_is_right(world, answer),
+        "contradictions": contradictions(answer),
     }
     stage = world.setting.incident.stage
     if stage is None:
@@ -139,6 +140,29 @@ def judged(world: Lived, answer: TailAnswer, *, quantile: float | None) -> dict[
         "covered": None if low is None else bool(low <= truth[name] <= high),
         "zero_width": None if low is None else high == low,
     }
+
+
+def contradictions(answer: TailAnswer) -> list[str]:
+    """Where the sentence, the verdict and the table of an answer do not say the same, in words; none should."""
+    text, verdict, is_alarm = answer.summary, answer.verdict, answer.verdict in ALARMS
+    names = answer.stages["stage"].to_list()
+    told = min((name for name in names if name in text), key=text.find, default=None)
+    found = {
+        "the verdict is that nothing is slower, the sentence that something is":
+            verdict in ("no_excess", "mix_not_slowness") and "more than chance makes" in text,
+        "the verdict is that something is slower, the sentence that nothing is":
+            is_alarm and ("no excess to explain" in text or "mix, not slowness" in text),
+        "the first stage of the sentence is not that of the table": verdict == "excess_explained" and told != names[0],
+        "the stages do not sum to the whole": answer.stages["excess_ns"].sum() != answer.excess_ns,
+    }  # fmt: skip
+    for row in answer.stages.drop_nulls("low_ns").iter_rows(named=True):
+        holds_zero = row["low_ns"] <= 0 <= row["high_ns"]
+        found |= {
+            f"{row['stage']} lies outside of its interval": not row["low_ns"] <= row["excess_ns"] <= row["high_ns"],
+            f"{row['stage']} is beyond chance, and its interval holds zero":
+                bool(row["significant"]) and holds_zero and not answer.is_other_mix,
+        }  # fmt: skip
+    return [words for words, is_so in found.items() if is_so]
 
 
 def plain_change(answer: TailAnswer) -> bool:

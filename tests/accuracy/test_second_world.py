@@ -30,7 +30,9 @@ SMALL = {"window_s": 45.0, "baseline_times": 4.0, "rate_per_s": 6.0}
 def test_a_struck_stage_is_in_the_first_sentence_with_whose_it_is(incident: Incident, convention: str) -> None:
     """First in the table too, with a verdict that says so; a stage of six milliseconds that takes twelve is told."""
     setting = Setting(seed=7, incident=incident, convention=convention, **SMALL)
-    mean = scored(setting, plain=False)[0]
+    rows = scored(setting, plain=False)
+    mean = rows[0]
+    assert [row.get("contradictions") for row in rows if row.get("contradictions")] == []
     assert (mean["table"], mean["sentence"], mean["alarm"]) == (True, True, True), mean["summary"]
     assert mean["who"] in (None, True), mean["summary"]
 
@@ -48,6 +50,7 @@ def test_nothing_is_called_slow_where_nothing_is(incident: Incident) -> None:
     rows = scored(Setting(seed=3, incident=incident, swing=0.2, **SMALL), plain=False)
     told = {row["question"]: row["verdict"] for row in rows if row["question"] in ("mean", "tail") and row["alarm"]}
     assert told == {}
+    assert [row.get("contradictions") for row in rows if row.get("contradictions")] == []
 
 
 def test_an_answer_does_not_depend_on_the_order_in_which_spans_arrive(tmp_path: Path) -> None:

@@ -178,12 +178,10 @@ def _judged_before(
     variance, cubes, freedom = moments[before.number]
     after = sides[1 - before.number]
     ratio = before.length_ratio
-    apart, apart_before = ((side.contributions**2).sum(axis=0) for side in (after, sides[before.number]))
+    apart = (after.contributions**2).sum(axis=0)
     is_shown = sides[before.number].block_counts >= blocks.FEWEST_BLOCKS
     test_error = np.sqrt(variance + np.maximum(variance * ratio, apart)) * is_shown
-    # Few blocks may show less than slices do that are taken as independent, and what queues share only adds to that.
-    own = np.maximum(variance, apart_before)
-    error = np.sqrt(own + np.maximum(own * ratio, apart * before.scale**2)) * is_shown
+    error = np.sqrt(variance + np.maximum(variance * ratio, apart * before.scale**2)) * is_shown
     # A mean of n has the third moment of one over n squared.
     skewness = _skewness(cubes * (ratio**2 - 1), error, freedom)
     numbers = freedom.astype(int).tolist()
