@@ -75,6 +75,8 @@ def test_the_overview_tells_a_slow_link_where_no_rank_is_slow(visit: Visit, tmp_
     text = said(visit("overview.py", store=path))
     assert "Transfer of all" in text
     assert "on node-0 and node-1" in text
+    first = visit("tail.py", store=path)
+    assert first.get("button_group")[0].value == "step"
 
 
 def test_the_overview_tells_the_metric_in_which_the_store_changed(visit: Visit, tmp_path: Path) -> None:
@@ -294,6 +296,7 @@ def test_traces_without_requests_or_steps_are_found_too(visit: Visit, tmp_path: 
     app = visit("trace.py", store=path)
     assert not app.exception
     assert "1 trace. Choose one to open it" in said(app)
+    assert "nothing can be slow" in said(visit("tail.py", store=path))
 
 
 def test_requests_are_found_by_the_share_of_a_stage(visit: Visit) -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from tests.unit.analysis.rows import MS, Request, Step
-from tracekit.analysis import tail
+from tracekit.analysis import changed_metrics, tail
 from tracekit.analysis.change import _Episode, _whole
 from tracekit.store import Database
 
@@ -25,7 +25,10 @@ def test_longer_calls_of_one_request_in_ten_are_found(store: Write) -> None:
     """Calls of 20 ms take 200 ms in the last third; what all requests take swings by more than that."""
     draw = random.Random(4)
     units = [_request(n, draw, screen_ms=(200 if n >= 600 else 20) if n % 10 == 3 else None) for n in range(900)]
-    answer = tail(store(units), "e2e")
+    database = store(units)
+    answer = tail(database, "e2e")
+    assert changed_metrics(database, ["step", "e2e"]).rows()[0] == ("step", 0)
+    assert changed_metrics(database, ["e2e"])["episode_count"].item() > 0
     assert answer.change_series == "screen"
     assert answer.change_start_ns is not None
     assert abs(answer.change_start_ns / SECOND - 600) < 30
@@ -36,7 +39,9 @@ def test_calls_that_stay_as_they_are_are_no_change(store: Write) -> None:
     """The same calls all the time: nothing is found."""
     draw = random.Random(5)
     units = [_request(n, draw, screen_ms=20 if n % 10 == 3 else None) for n in range(900)]
-    assert tail(store(units), "e2e").change_start_ns is None
+    database = store(units)
+    assert tail(database, "e2e").change_start_ns is None
+    assert changed_metrics(database, ["e2e"]).rows() == [("e2e", 0)]
 
 
 def test_the_longest_episode_that_holds_the_clearest_is_taken() -> None:
