@@ -12,11 +12,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 # What each part may import from tracekit, beside itself.
-FOUNDATION = {"errors", "foreign", "kernels", "objects", "queries", "schema", "stopping"}
+FOUNDATION = {"clickhouse", "errors", "foreign", "kernels", "objects", "queries", "schema", "stopping"}
 ALLOWED = {
     "errors": set(),
     "calendar_bounds": set(),
     "foreign": set(),
+    "clickhouse": set(),
     "objects": set(),
     "stopping": set(),
     "kernels": set(),

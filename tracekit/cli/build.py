@@ -70,16 +70,18 @@ def build(
     """Build a warehouse of Parquet files: what one file no longer holds.
 
     SRC is a file, a directory, a glob pattern, or an object, a prefix or a pattern in a store with the API of S3
-    (s3://BUCKET/…), in the formats of `tracekit ingest`. The first run makes the
-    warehouse, later ones add the sources that are new or have changed: requests, steps and jobs that they touch are
-    made anew. A build is committed as a whole at its end; one that breaks off changes nothing. Ask the warehouse with
-    `--db FOLDER`. What cannot be stored is counted by reason; then the exit code is 1.
+    (s3://BUCKET/…), in the formats of `tracekit ingest`, or a table of spans in ClickHouse, all of it, a month or a day
+    (clickhouse://HOST:8123/DATABASE/otel_traces/2026-12). The first run makes the warehouse, later ones add the sources
+    that are new or have changed: requests, steps and jobs that they touch are made anew. A build is committed as a
+    whole at its end; one that breaks off changes nothing. Ask the warehouse with `--db FOLDER`. What cannot be stored
+    is counted by reason; then the exit code is 1.
 
     \b
     Examples:
       tracekit build captures/ --to warehouse
       tracekit build '/mnt/otlp/2026-12-01/*.pb.zst' --to warehouse --partitions 16
       tracekit build 's3://telemetry/otlp/year=2026/month=12/day=*' --to warehouse
+      tracekit build clickhouse://127.0.0.1:8123/otel/otel_traces/2026-12-01 --to warehouse
       tracekit build /mnt/otlp --to warehouse --look-back 2h
       tracekit build --to warehouse --compact
       tracekit build /mnt/otlp --to /mnt/warehouse --engine spark --master spark://127.0.0.1:7077

@@ -1,4 +1,4 @@
-"""What to read: files, the files of a folder, the matches of a glob pattern, objects of a store, standard input."""
+"""What to read: files, a folder, the matches of a glob pattern, objects of a store, days of a table, standard input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit import objects
+from tracekit import clickhouse, objects
 
 STANDARD_INPUT = "-"
 
@@ -22,9 +22,10 @@ class Source:
     """One file to read, or what is wrong with it."""
 
     name: str
-    """The path as people would write it; `-` for standard input, `s3://BUCKET/KEY` for an object."""
+    """The path as people would write it; `-` for standard input, `s3://BUCKET/KEY` for an object,
+    `clickhouse://HOST/DATABASE/TABLE/DAY` for a day of a table."""
     size_bytes: int = 0
-    """Size where it is known before reading."""
+    """Size where it is known before reading; of a day of a table its rows."""
     is_named: bool = True
     """Whether it was asked for by itself, not found in a folder."""
     error: str | None = None
@@ -37,12 +38,17 @@ class Source:
     @property
     def path(self) -> Path | None:
         """The file, where it is one."""
-        return None if self.name == STANDARD_INPUT or self.is_object else Path(self.name)
+        return None if self.name == STANDARD_INPUT or self.is_object or self.is_table else Path(self.name)
 
     @property
     def is_object(self) -> bool:
         """Whether it lies in an object store."""
         return objects.is_object(self.name)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a day of a table of ClickHouse."""
+        return clickhouse.is_clickhouse(self.name)
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -54,6 +60,9 @@ class Source:
         elif self.is_object:
             with objects.open_object(self.name, endpoint=self.endpoint) as stream:
                 yield stream
+        elif self.is_table:
+            with clickhouse.open_day(self.name) as stream:
+                yield stream
         else:
             with Path(self.name).open("rb") as stream:
                 yield stream
@@ -62,8 +71,8 @@ class Source:
 def find(paths: Iterable[str | Path], *, endpoint: str | None = None) -> list[Source]:
     """The sources behind paths, in the order given; inside a folder (read recursively) and a pattern, sorted.
 
-    Names of objects (`s3://`, `s3a://`) are looked up at `endpoint`, by default that of the environment. What cannot be
-    found or listed is a source with an `error`.
+    Names of objects (`s3://`, `s3a://`) are looked up at `endpoint`, by default that of the environment; a table of
+    ClickHouse (`clickhouse://`) is a source a day. What cannot be found or listed is a source with an `error`.
     """
     endpoint = endpoint or objects.default_endpoint()
     return [
@@ -80,7 +89,13 @@ def _objects(name: str, endpoint: str | None) -> list[Source]:
     ]
 
 
+def _days(name: str) -> list[Source]:
+    return [Source(each.name, each.row_count, each.is_named, each.error) for each in clickhouse.find_days(name)]
+
+
 def _behind(path: str) -> list[Source]:
+    if clickhouse.is_clickhouse(path):
+        return _days(path)
     if path == STANDARD_INPUT:
         return [Source(name=path)]
     if os.path.isdir(path):  # noqa: PTH112

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tracekit import objects
+from tracekit import clickhouse, objects
 from tracekit.ingest import Decoded, Ended, Source, decoded_as_read
 from tracekit.records import Batch, empty_table
 from tracekit.store import Database, Reject, WriteCounts, added, decoder_rejects, sort_by_service
@@ -63,11 +63,15 @@ class DecodedSource:
 
 
 def digest_of(source: Source) -> str | None:
-    """SHA-256 of the bytes of a source, for an object its entity tag; None where they cannot be read."""
+    """SHA-256 of the bytes of a source; of an object its entity tag, of a day of a table what the server makes of its
+    rows. None where they cannot be read.
+    """
     digest = hashlib.sha256()
     try:
         if source.is_object and (tag := objects.entity_tag(source.name, endpoint=source.endpoint)) is not None:
             return f"etag:{tag}"
+        if source.is_table:
+            return clickhouse.rows_digest(source.name)
         with source.open() as stream:
             while piece := stream.read(_PIECE_BYTES):
                 digest.update(piece)
