@@ -9,6 +9,7 @@ import pytest
 
 import tracekit as tk
 from tracekit.store import Database, WatchedDatabase, read_only_sql
+from tracekit.store.only_looking import check_only_looks
 
 _ROWS = "FROM (VALUES ('name 1', 1), ('name 20', 20), (NULL, NULL)) AS rows(name, count)"
 
@@ -103,3 +104,49 @@ def test_calls_within_calls_are_bound_at_once(asked: Database, call: str) -> Non
     for _ in range(60):
         nested = call.format(nested)
     assert read_only_sql(asked, f"SELECT {nested}").frame.height == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT (repeat('[', 16000) || repeat(']', 16000))::JSON::VARIANT",
+        "SELECT CAST('[1]'::JSON AS VARIANT)",
+        "SELECT TRY_CAST('[1]'::JSON AS variant)",
+        "SELECT '[1]'::JSON::\"VARIANT\"",
+        "SELECT CAST('[1]'::JSON AS \"Variant\")",
+        "SELECT {'a': '[1]'::JSON}::STRUCT(a VARIANT)",
+        "SELECT {'a': '[1]'::JSON}::STRUCT(\"a\" \"VARIANT\")",
+        "SELECT ['[1]'::JSON]::VARIANT[]",
+        'SELECT MAP {}::MAP(VARCHAR, "VARIANT")',
+        "SELECT from_json('[1]', '\"VARIANT\"')",
+        "SELECT json_transform('[1]', '[\"variant\"]')",
+        "SELECT cast_to_type('[1]'::JSON, NULL::VARIANT)",
+    ],
+)
+def test_json_that_is_nested_deeply_is_never_made_variant(asked: Database, statement: str) -> None:
+    """DuckDB does so by recursion: 16,000 brackets end the whole process."""
+    with pytest.raises(tk.QueryError, match="may not cast to VARIANT here"):
+        read_only_sql(asked, statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT span_attributes['variant'] FROM spans",
+        "SELECT typeof(1) = 'VARIANT', 1 AS \"variant\"",
+        'SELECT sum("variant"), max(own."variant") FROM own GROUP BY "variant"',
+        "SELECT variant_typeof(span_attributes) FROM spans",
+    ],
+)
+def test_a_name_or_text_that_says_variant_is_none(statement: str) -> None:
+    """Of a column of one's own in quotes, of an attribute, of a function."""
+    check_only_looks(statement)
+
+
+def test_a_statement_has_a_length(asked: Database) -> None:
+    """Reading one of a megabyte keeps the whole process from all else; a long list is a parameter."""
+    numbers = list(range(30_000))
+    with pytest.raises(tk.QueryError, match=r"131072 characters here, this one has 1\d{5}; give long lists"):
+        read_only_sql(asked, f"SELECT 5 IN ({','.join(map(str, numbers))})")
+    answer = read_only_sql(asked, "SELECT 5 = ANY($numbers) AS found", parameters={"numbers": numbers})
+    assert answer.frame["found"].to_list() == [True]

@@ -28,6 +28,12 @@ _SCHEMAS_OF_DUCKDB = frozenset({"main", "pg_catalog", "information_schema", "sys
 _BOUNDED_FUNCTION = re.compile(r"^CREATE MACRO memory\.bounded\.(\w+)", re.MULTILINE)
 # The sentence of a bound, which those functions tell as a text that is no number.
 _BEYOND_BOUNDS = re.compile(r"Could not convert string '(?P<told>\w+\(\) [^']+ here; [^']+)' to INT(?:64|32)")
+_FUNCTIONS_THAT_READ_TYPES = frozenset(
+    {"cast_to_type", "from_json", "from_json_strict", "json_transform", "json_transform_strict", "make_type"}
+)
+_VARIANT = "variant"
+_MOST_CHARACTERS = 131_072
+"""Longest statement: what is longer takes seconds to read, in which nothing else of the process is done."""
 _LACKING = "Out of Memory"
 _NO_ROOM = ("max_temp_directory_size", "No space left on device")
 # PIVOT without IN is parsed as several statements, of which the last one looks.
@@ -41,14 +47,25 @@ def check_only_looks(statement: str) -> None:
     may still hold INSERT or DELETE in a WITH clause; from those only a read-only transaction keeps. What DuckDB cannot
     read raises its own error.
     """
+    if len(statement) > _MOST_CHARACTERS:
+        raise QueryError(
+            f"a statement may have {_MOST_CHARACTERS} characters here, this one has {len(statement)}; "
+            "give long lists as a parameter: `id = ANY($ids)`"
+        )
     kinds = [parsed.type for parsed in duckdb.extract_statements(_explained(statement))]
     if len(kinds) != 1 or kinds[0] not in _LOOKING:
         found = ", ".join(kind.name for kind in kinds) or "nothing"
         raise QueryError(f"one SELECT statement is allowed here, this is: {found}")
-    if qualified := sorted(_called_by_schema(statement) & _bounded_functions()):
+    words = [word for _, word in _words(statement)]
+    if qualified := sorted(_called_by_schema(words) & _bounded_functions()):
         raise QueryError(f"call {', '.join(qualified)} without a schema before it")
-    if acting := sorted(_called(statement) & _acting_functions()):
+    if acting := sorted(_called(words) & _acting_functions()):
         raise QueryError(f"a SELECT may not call {', '.join(acting)} here: it does more than look")
+    if _casts_to_variant(words):
+        raise QueryError(
+            "a SELECT may not cast to VARIANT here: JSON that is nested deeply would end the process; "
+            "use JSON, and another name for a column of your own"
+        )
 
 
 def told(message: str) -> str:
@@ -73,20 +90,37 @@ def _explained(statement: str) -> str:
     return statement.encode()[words[after][0] :].decode() if after < len(words) else ""
 
 
-def _called(statement: str) -> set[str]:
+def _called(words: list[str]) -> set[str]:
     """Every name with a bracket behind it, without its quotes, in lower case."""
-    words = [word for _, word in _words(statement)]
     return {word.strip('"').lower() for word, following in pairwise(words) if following.startswith("(")}
 
 
-def _called_by_schema(statement: str) -> set[str]:
+def _called_by_schema(words: list[str]) -> set[str]:
     """Every name with one of DuckDB's own schemas before it and a bracket behind it."""
-    words = [word.strip('"').lower() for _, word in _words(statement)]
+    words = [word.strip('"').lower() for word in words]
     return {
         words[place + 2]
         for place in range(len(words) - 3)
         if words[place] in _SCHEMAS_OF_DUCKDB and words[place + 1] == "." and words[place + 3].startswith("(")
     }
+
+
+def _casts_to_variant(words: list[str]) -> bool:
+    """Whether the type is named: bare anywhere, in quotes where no name of a column or table can stand.
+
+    A name in a text counts as well where a function reads types from texts.
+    """
+    called = _called(words)
+    reads_types = bool(called & _FUNCTIONS_THAT_READ_TYPES)
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        if word.startswith("'"):
+            if reads_types and _VARIANT in word.lower():
+                return True
+        elif word.strip('"').lower() == _VARIANT:
+            may_be_type = before[-1:].isalnum() or before.endswith('"') or (before == "," and "map" in called)
+            if not word.startswith('"') or before == "::" or (may_be_type and after[:1] in (")", "[", ",")):
+                return True
+    return False
 
 
 def _words(statement: str) -> list[tuple[int, str]]:
