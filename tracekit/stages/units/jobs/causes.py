@@ -52,11 +52,18 @@ PATTERNS = (
         r"communicator (was|is|has been) aborted", r"ncclCommAbort", r"nccl (operation|communicator).{0,20}abort",
         r"other ranks?\b", r"peer (failed|died|exited)",
     ),
+    _points("scheduler", "platform", r"due to (preempt|time limit)"),
+    _points("host", "platform", r"due to node fail"),
     _follows(
         TEARDOWN,
         r"sigterm", r"signal 15", r"terminated by (the )?(scheduler|agent|launcher)", r"scancel",
         r"job (was )?cancel", r"cancell?ed (by|at|due)", r"terminating process", r"shutting down",
         r"keyboardinterrupt", r"signalexception", r"exit ?code:? -15\b",
+        r"\bxid\b[^,]*?:? 45\b", r"preemptive cleanup",
+    ),
+    # The driver's error is only the messenger of what the program asked for.
+    _points(
+        "software", "application", r"(cuda|hip) (error: )?out of memory", r"device-side assert", r"no kernel image"
     ),
     _points(
         "device", "provider",
@@ -69,12 +76,15 @@ PATTERNS = (
     _points(
         "network", "provider",
         r"mlx\d", r"\bib_", r"infiniband", r"\broce\b", r"\bnic\b", r"hw\.errors.*network", r"link.?down",
-        r"\b(port|link|interface|carrier)\b.{0,20}\b(down|lost|flap)",
+        r"\b(port|link|interface|carrier)\b.{0,20}\b(down|lost|flap)", r"net/ib\b.{0,80}(vendor err|status=\d)",
+        r"\bibv_wc_", r"retry counter exceeded", r"no route to host", r"network is (down|unreachable)",
     ),
     _points(
         "storage", "provider",
         r"nvme", r"i/o error", r"input/output error", r"\beio\b", r"no space left", r"read-only file system",
-        r"stale file handle", r"lustre", r"\bceph", r"checkpoint.{0,40}(corrupt|fail)",
+        r"stale (nfs )?file handle", r"lustre", r"\bnfs\b.{0,60}not responding", r"transport endpoint is not connected",
+        r"(put|get|head|copy)object\b", r"upload_?part\b", r"object stor(e|age).{0,60}(error|fail|time)",
+        r"\bceph", r"checkpoint.{0,40}(corrupt|fail)",
     ),
     _points(
         "host", "application",
@@ -82,7 +92,7 @@ PATTERNS = (
     ),
     _points("software", "application", r"out of memory", r"outofmemory"),
     _points("scheduler", "platform", r"preempt", r"evict", r"reclaim"),
-    _points("host", "platform", r"drain", r"maintenance", r"node (is )?not ready"),
+    _points("host", "platform", r"drain", r"maintenance", r"node ?(is )?not ?ready", r"node_fail"),
     _points(
         "host", "provider",
         r"\bmce\b", r"machine check", r"\bedac\b", r"uncorrectable memory", r"\bpcie\b", r"\baer\b", r"kernel panic",
