@@ -174,7 +174,9 @@ def _judged(comparison: Comparison, quantile: float, *, has_grown: bool) -> Judg
     """Where a stage has grown call by call, as often as places were searched, the means need not show that again."""
     layout, sums = comparison.layout, comparison.sums
     places = 1.0 if has_grown else layout.places
-    judgement = judge(sums, layout.cohorts, layout.edges, middles=layout.levels.get(BODY_BASELINE), places=places)
+    # A time that was found holds some requests of an incident, not just those: how that swings is chance, too.
+    middles = None if layout.places > 1 else layout.levels.get(BODY_BASELINE)
+    judgement = judge(sums, layout.cohorts, layout.edges, middles=middles, places=places)
     return judge_like(judgement, layout, sums, quantile, places=places)
 
 
