@@ -48,8 +48,8 @@ def started(path: Path, limits: AskingLimits | None = None, **settings: object) 
 
 @pytest.fixture(scope="module")
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
-    """A server that holds 300 requests of one span each."""
-    with started(tmp_path_factory.mktemp("asked") / "store.duckdb") as running:
+    """A server that holds 300 requests of one span each, and takes down nothing of its own between two questions."""
+    with started(tmp_path_factory.mktemp("asked") / "store.duckdb", self_metrics_interval_s=3600.0) as running:
         assert request(running, "/v1/traces", exports.traces(300)).status == 200
         update_units(running.store.database)
         yield running
