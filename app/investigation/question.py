@@ -70,9 +70,7 @@ def ask(file: StoreFile) -> TailQuestion:
         filters = replace(filters, attribute_condition=_value_condition(attribute, values, value))
     st.session_state["last_question"] = address.own()
     _say_what_does_not_fit(kind)
-    return TailQuestion(
-        metric or first, _QUANTILE_OF[quantile], filters.sql(), baseline, filters.outcome or Outcome.OK
-    )
+    return TailQuestion(metric or first, _QUANTILE_OF[quantile], filters.sql(), baseline, filters.outcome or Outcome.OK)
 
 
 def first_metric(file: StoreFile) -> Metric:
