@@ -9,7 +9,6 @@ class Completion {
     this.words = [];
     this.offered = [];
     field.setAttribute("aria-autocomplete", "list");
-    field.setAttribute("aria-controls", list.id);
     field.addEventListener("input", (event) => event.isTrusted && this.offer());
     field.addEventListener("keydown", (event) => this.press(event), true);
     field.addEventListener("blur", () => this.close());
@@ -49,6 +48,7 @@ class Completion {
     this.chosen = place;
     [...this.list.children].forEach((row, each) => row.setAttribute("aria-selected", String(each === place)));
     this.list.children[place].scrollIntoView({ block: "nearest" });
+    this.field.setAttribute("aria-controls", this.list.id);
     this.field.setAttribute("aria-activedescendant", `statement-word-${place}`);
   }
 
@@ -87,6 +87,7 @@ class Completion {
 
   close() {
     this.list.hidden = true;
+    this.field.removeAttribute("aria-controls");
     this.field.removeAttribute("aria-activedescendant");
   }
 }
@@ -107,7 +108,7 @@ function caretPlace(field) {
 
 export default function ({ parentElement, data }) {
   const attach = () => {
-    const field = document.querySelector(`textarea[aria-label="${data.field}"]`), list = parentElement.querySelector(".words");
+    const field = document.querySelector(`textarea[aria-label="${data.field}"]`), list = parentElement.querySelector(".tracekit-words");
     if (!field || !list) return;
     if (fields.get(field)?.list !== list) fields.set(field, new Completion(field, list));
     fields.get(field).words = data.words;

@@ -22,7 +22,11 @@ def _source(ending: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted(_SOURCE.glob(f"*.{ending}")))
 
 
-_mounted = st.components.v2.component("tracekit_completion", html=_source("html"), css=_source("css"), js=_source("js"))
+# Its styles are not set apart, which would put it into a tree of its own: the field names the list and what is chosen
+# in it by their ids.
+_mounted = st.components.v2.component(
+    "tracekit_completion", html=_source("html"), css=_source("css"), js=_source("js"), isolate_styles=False
+)
 
 
 def completion(file: StoreFile, *, field: str) -> None:

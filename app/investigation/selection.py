@@ -14,7 +14,7 @@ _STRIP_WINDOWS = 60
 _NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=16, show_spinner=False)
 def measured_units(file: StoreFile, metric: Metric, where: str | None, outcome: str) -> pl.DataFrame:
     """The units that ended so and have the metric: `unit_id`, `start_ns`, `value_ns`.
 
@@ -45,7 +45,7 @@ def cohorts(units: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
     return units.join(marks, on="unit_id", how="left").with_columns(pl.col("cohort").fill_null("other"))
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=16, show_spinner=False)
 def stages_over_time(file: StoreFile, metric: Metric, where: str | None, outcome: str) -> pl.DataFrame:
     """Mean time of the units of `measured_units` in each stage, per window of the clock."""
     units = measured_units(file, metric, where, outcome)

@@ -140,21 +140,28 @@ def causes_section(answer: Any) -> None:
 def distribution_section(file: StoreFile, question: TailQuestion, answer: Any) -> None:
     """All units of the question by their metric, those that the answer compares marked."""
     st.subheader("Distribution", anchor=False)
-    units = measured_units(file, question.metric, question.where, question.outcome)
-    if answer.comparison == "selection" and question.baseline != "auto":
-        units = pl.concat([units, measured_units(file, question.metric, question.baseline, question.outcome)]).unique(
-            "unit_id"
-        )
-    marked = cohorts(units, answer.units)
-    st.caption(
-        f"{METRIC_NAMES[question.metric]} of {counted(marked.height, 'unit')}. Drag to ask about a part of them."
-    )
-    chart = charts.distribution(marked, metric=question.metric, threshold_ns=answer.threshold_ns)
-    st.session_state["drawn_values"] = (METRICS[question.metric].column, max(marked["value_ns"].to_list(), default=0))
+    chart, unit_count, longest_ns = drawn_distribution(file, question, answer)
+    st.caption(f"{METRIC_NAMES[question.metric]} of {counted(unit_count, 'unit')}. Drag to ask about a part of them.")
+    st.session_state["drawn_values"] = (METRICS[question.metric].column, longest_ns)
     st.altair_chart(
         chart, key=VALUE_CHART, on_select=take_over_values, alt=f"Histogram of {METRIC_NAMES[question.metric]}"
     )
     statement_link(measured_statement(question.metric, question.where, question.outcome))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def drawn_distribution(file: StoreFile, question: TailQuestion, _answer: Any) -> tuple[Any, int, int]:
+    """The chart of `distribution_section`, how many units it has, and the longest of them.
+
+    Drawn once for a question: a click elsewhere on the page is not to count a million units again.
+    """
+    units = measured_units(file, question.metric, question.where, question.outcome)
+    if _answer.comparison == "selection" and question.baseline != "auto":
+        others = measured_units(file, question.metric, question.baseline, question.outcome)
+        units = pl.concat([units, others]).unique("unit_id")
+    marked = cohorts(units, _answer.units)
+    chart = charts.distribution(marked, metric=question.metric, threshold_ns=_answer.threshold_ns)
+    return chart, marked.height, int(marked["value_ns"].max() or 0)
 
 
 def over_time_section(file: StoreFile, question: TailQuestion) -> None:

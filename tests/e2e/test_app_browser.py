@@ -44,7 +44,7 @@ def test_what_is_asked_can_be_stopped_and_asked_again(visit: Open) -> None:
         page.get_by_text("Running the statement").wait_for()
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("Stopped: running the statement").wait_for()
-    page.get_by_label("Statement").fill("SELECT 42 AS answer")
+    page.get_by_role("textbox", name="Statement").fill("SELECT 42 AS answer")
     page.get_by_role("button", name="Run").click()
     page.get_by_text("1 row, 1 column").wait_for()
     assert not looked.exceptions
