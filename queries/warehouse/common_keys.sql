@@ -1,11 +1,12 @@
 -- Attributes that many of the rows have which are about to be written to a file, in a sample of them.
 --
--- Reads the view `exported`, with a column `attributes`, and $every: one row of so many is looked at, by its number.
+-- Reads the view exported, of which it needs the column `attributes`.
+-- Parameters:
+--   $every: one row of so many is looked at, by its number.
 -- Columns:
 --   key: name of the attribute.
 --   kind: type of most of its values: VARCHAR, BIGINT, DOUBLE or BOOLEAN. Lists, objects and nulls do not count.
 --   share: of the rows, those that have it with this type, 0 to 1.
--- Reads: exported
 WITH
 numbered AS (
     SELECT attributes, row_number() OVER () AS row_no

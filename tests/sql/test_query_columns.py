@@ -19,6 +19,7 @@ from tracekit.stages.mapping import EXPORTERS, batch_statement
 from tracekit.stages.update.reading import read_steps, read_traces, select_batch, select_step_batch
 from tracekit.stages.update.selection import batch_ranges, define_request_ids, select_late
 from tracekit.store import Database
+from tracekit.warehouse.names import define_telling
 
 # Held by test_answer_queries and test_outcome_queries, where the temporary tables of those questions are.
 ELSEWHERE = ("tail", "quality", "stragglers", "goodput")
@@ -76,7 +77,8 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
             opened.execute(
                 "CREATE TEMP VIEW whatif_candidates AS SELECT *, true AS is_asked, true AS is_normal FROM units"
             )
-            define_request_ids(opened)
+            define_telling(opened, define_request_ids(opened))
+            opened.execute("CREATE TEMP VIEW exported AS SELECT attributes FROM base.spans")
             opened.register("incoming_spans", opened.sql("SELECT 0 AS row, * FROM base.spans").to_arrow_table())
             named = "SELECT 0 AS span_row, ''::BLOB AS trace_id, 2 AS kind, '{}' AS attributes"
             linked = "SELECT 0 AS span_row, ''::BLOB AS linked_trace_id, 1 AS linked_span_id"

@@ -66,7 +66,7 @@ def _requests(batch: Batch, scratch: Database) -> pa.Table:
         cursor.execute("INSERT INTO base.span_attribute_keys SELECT 0, key FROM keys_in")
         keys = define_request_ids(cursor)
         if keys or batch.span_links.num_rows:
-            _define_telling(cursor, keys)
+            define_telling(cursor, keys)
             spans = batch.spans.select(["trace_id", "kind", "attributes"])
             rows = pa.array(np.arange(spans.num_rows, dtype=np.int64))
             cursor.register("spans_in", spans.append_column("span_row", rows))
@@ -75,7 +75,7 @@ def _requests(batch: Batch, scratch: Database) -> pa.Table:
     return Names.none().requests
 
 
-def _define_telling(cursor: duckdb.DuckDBPyConnection, keys: Sequence[str]) -> None:
+def define_telling(cursor: duckdb.DuckDBPyConnection, keys: Sequence[str]) -> None:
     """Let `telling` find the attributes that name requests in the text of all, and `told` make attributes of them.
 
     A VARIANT of all that a span has takes ten times as long, and most spans of a trace tell the same.
