@@ -126,7 +126,7 @@ called_off AS (
         ON server.trace_no = call.trace_no AND server.span_id = call.parent_span_id
         AND server.resource_id = call.resource_id
         AND server.end_ns - call.end_ns <= 10000000
-    WHERE server.kind = 2
+    WHERE server.kind = 2 AND server.status_code = 2
 ),
 said AS (
     SELECT

@@ -109,6 +109,15 @@ def test_a_server_of_go_whose_call_was_called_off_lost_its_client(
     assert request(database)["outcome"] == outcome
 
 
+def test_a_server_of_go_that_called_a_hedge_off_answered(database: Database) -> None:
+    root = Span(1, 0, 50 * MS, "POST /ask", kind=SERVER, attributes={STATUS: 200})
+    asked = {"url.full": "http://m:80/v1/chat/completions"}
+    won = Span(2, MS, 49 * MS, "HTTP POST", parent=1, kind=CLIENT, attributes=asked | {STATUS: 200})
+    lost = replace(won, id=3, start=20 * MS, status=ERROR, attributes=asked, status_message="context canceled")
+    store(database, [root, won, lost])
+    assert request(database)["outcome"] == "ok"
+
+
 def test_tornados_599_is_a_time_out(database: Database) -> None:
     root = Span(1, 0, 90 * MS, "POST /ask", kind=SERVER, status=ERROR, attributes={"http.status_code": 504})
     call = Span(
