@@ -134,7 +134,8 @@ decided AS (
             OR regexp_matches(
                 types, 'cancel|client_?disconnect|stream_drop|generatorexit|(^|user_?|[. ])abort_?error( |$)'
             )
-            OR exception_type = '20' AND contains(words, 'abort'),
+            OR exception_type = '20' AND contains(words, 'abort')
+            OR status_code = 2 AND ends_with(status_message, 'context canceled'),
             FALSE
         ) AS is_cancelled,
         coalesce(http_status >= 400 OR grpc_status > 0, FALSE) AS has_bad_code,
@@ -162,7 +163,9 @@ SELECT
     coalesce(raised_ns IS NOT NULL OR has_bad_code OR regexp_matches(error_type, '\S'), FALSE) AS is_specific,
     coalesce(
         http_status IN (408, 504, 524, 598, 599) OR grpc_status = 4
-        OR regexp_matches(words, 'time[-_ ]?d?[-_ ]?out|timed[-_ ]?out|deadline[-_ ]?exceeded'),
+        OR regexp_matches(
+            words, 'time[-_ ]?d?[-_ ]?out|timed[-_ ]?out|deadline[-_ ]?exceeded|net/http: request canceled'
+        ),
         FALSE
     ) AS is_timeout,
     says_ok,

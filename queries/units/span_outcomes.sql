@@ -15,6 +15,9 @@
 -- which then has neither status nor error. In Node, what a handler awaits for a client that is gone ends by an AbortError
 -- at or after the end of the server's span, which says 200 all the same.
 --
+-- In Go a call is called off by the message `context canceled` where the context of the request ended, which a server's
+-- does when its client leaves; what the server writes then (502) nobody reads, if that is all it did after it.
+--
 -- A library that passes an error of HTTP on as one of its own (AI_APICallError, RetryError) ends as the call below it
 -- that failed last.
 --
@@ -101,11 +104,29 @@ wrapped AS (
 ),
 -- Instrumentation that records no exceptions has their messages in the status.
 described AS (
-    SELECT spans.rowid AS span_row, said_http_status(left(spans.status_message, 300)) AS http_status
+    SELECT
+        spans.rowid AS span_row,
+        said_http_status(left(spans.status_message, 300)) AS http_status,
+        ends_with(spans.status_message, 'context canceled') AS is_called_off
     FROM base.spans AS spans
     SEMI JOIN (SELECT span_row FROM batch_spans WHERE status_code = 2) AS ended_badly
         ON ended_badly.span_row = spans.rowid
     WHERE spans.status_code = 2 AND spans.status_message IS NOT NULL
+        AND spans.start_ns BETWEEN getvariable('batch_first_ns') AND getvariable('batch_last_ns')
+),
+called_off AS (
+    SELECT span_row
+    FROM described
+    WHERE is_called_off
+    UNION
+    SELECT server.span_row
+    FROM (SELECT span_row FROM described WHERE is_called_off) AS cancelled
+    INNER JOIN batch_spans AS call USING (span_row)
+    INNER JOIN batch_spans AS server
+        ON server.trace_no = call.trace_no AND server.span_id = call.parent_span_id
+        AND server.resource_id = call.resource_id
+        AND server.end_ns - call.end_ns <= 10000000
+    WHERE server.kind = 2 AND server.status_code = 2
 ),
 said AS (
     SELECT
@@ -138,6 +159,7 @@ said AS (
                 THEN error_events.grpc_status END
         ) AS grpc_status,
         left_alone.span_row IS NOT NULL AS is_left_alone,
+        called_off.span_row IS NOT NULL AS is_called_off,
         CASE
             WHEN batch_spans.attributes['component']::VARCHAR = 'proxy'
                 THEN string_split(batch_spans.attributes['response_flags']::VARCHAR, ',')
@@ -147,12 +169,13 @@ said AS (
     LEFT JOIN left_alone USING (span_row)
     LEFT JOIN wrapped USING (span_row)
     LEFT JOIN described USING (span_row)
+    LEFT JOIN called_off USING (span_row)
 ),
 decided AS (
     SELECT
         span_row,
         CASE
-            WHEN http_status = 499 OR grpc_status = 1 THEN 'aborted'
+            WHEN http_status = 499 OR grpc_status = 1 OR is_called_off THEN 'aborted'
             WHEN list_has_any(envoy_flags, ['DC', 'DR']) THEN 'aborted'
             WHEN list_has_any(envoy_flags, ['UF', 'UC', 'UH', 'URX', 'LR', 'UT', 'UPE', 'NC']) THEN 'failed'
             WHEN http_status IN (429, 503) THEN 'rejected'

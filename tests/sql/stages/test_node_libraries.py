@@ -1,4 +1,4 @@
-"""Vercel's AI SDK, and what servers of Node and aiohttp tell of clients that left: shapes of real captures."""
+"""Vercel's AI SDK, and what servers of Node, Go and aiohttp tell of clients that left: shapes of real captures."""
 
 from __future__ import annotations
 
@@ -92,6 +92,32 @@ def test_a_server_of_aiohttp_without_status_was_cancelled(
     assert request(database)["outcome"] == outcome
 
 
+@pytest.mark.parametrize(
+    ("message", "after", "outcome"),
+    [("context canceled", 0, "aborted"), ("context canceled", 50 * MS, "failed"), ("connection refused", 0, "failed")],
+)
+def test_a_server_of_go_whose_call_was_called_off_lost_its_client(
+    database: Database, message: str, after: int, outcome: str
+) -> None:
+    """A proxy answers 502 to nobody. Where it went on for long, it had another reason."""
+    root = Span(1, 0, 50 * MS + after, "POST /stream", kind=SERVER, status=ERROR, attributes={STATUS: 502})
+    call = Span(
+        2, MS, 49 * MS, "HTTP POST", parent=1, kind=CLIENT, status=ERROR, status_message=message,
+        attributes={"url.full": "http://m:80/v1/chat/completions", "error.type": "*errors.errorString"},
+    )  # fmt: skip
+    store(database, [root, call])
+    assert request(database)["outcome"] == outcome
+
+
+def test_a_server_of_go_that_called_a_hedge_off_answered(database: Database) -> None:
+    root = Span(1, 0, 50 * MS, "POST /ask", kind=SERVER, attributes={STATUS: 200})
+    asked = {"url.full": "http://m:80/v1/chat/completions"}
+    won = Span(2, MS, 49 * MS, "HTTP POST", parent=1, kind=CLIENT, attributes=asked | {STATUS: 200})
+    lost = replace(won, id=3, start=20 * MS, status=ERROR, attributes=asked, status_message="context canceled")
+    store(database, [root, won, lost])
+    assert request(database)["outcome"] == "ok"
+
+
 def test_tornados_599_is_a_time_out(database: Database) -> None:
     root = Span(1, 0, 90 * MS, "POST /ask", kind=SERVER, status=ERROR, attributes={"http.status_code": 504})
     call = Span(
@@ -99,6 +125,7 @@ def test_tornados_599_is_a_time_out(database: Database) -> None:
         attributes={"http.status_code": 599, "http.url": "http://m:80/v1/chat/completions"},
     )  # fmt: skip
     store(database, [root, call])
+    assert request(database)["outcome"] == "failed"
     assert request_failures(database).requests["rule"].to_list() == ["messenger"]
 
 
