@@ -192,10 +192,20 @@ def _write_parquet(frame: pl.DataFrame, path: Path | None) -> None:
 
 @contextmanager
 def reader_may_leave() -> Iterator[None]:
-    """Inside, a reader of standard output that has read enough (`head`, a pager) is no fault: the rest goes nowhere."""
+    """Inside, a reader of standard output that has read enough (`head`, a pager) is no fault: the rest goes nowhere.
+
+    Raises `UsageError` where standard output cannot be written for another reason.
+    """
     try:
         yield
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        _write_nowhere()
+    except OSError as error:
+        _write_nowhere()
+        raise UsageError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _write_nowhere() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -142,6 +142,29 @@ def test_a_reader_that_leaves_is_no_fault(tmp_path: Path, arguments: list[str]) 
     assert code == 0, complaints
 
 
+@pytest.mark.parametrize(
+    ("redirected", "code", "told"),
+    [
+        (">&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        pytest.param(
+            ">/dev/full",
+            2,
+            "Error: cannot write to standard output: No space left on device",
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here"),
+        ),
+    ],
+)
+def test_an_output_that_is_closed_or_full_is_told(tmp_path: Path, redirected: str, code: int, told: str) -> None:
+    """In a sentence, and closed by the user it is none of our business."""
+    with tk.open(tmp_path / "x.duckdb"):
+        pass
+    command = f"{sys.executable} -m tracekit query 'SELECT 1' --db {tmp_path}/x.duckdb {redirected}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, env=environment, check=False)
+    assert (ended.returncode, ended.stderr.decode().strip()) == (code, told)
+
+
 def test_opening_a_store_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with tk.open(tmp_path / "x.duckdb") as store:
         assert store.served_by is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TextIO
 
 import click
 
@@ -101,7 +102,8 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the command line; errors that tracekit knows become one line on standard error."""
-    stdout = sys.stdout
+    stdout = sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (stdout, sys.stderr):
         # A terminal that lacks a letter gets its number, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
@@ -121,10 +123,14 @@ def main() -> None:
         _flush()
 
 
+def _nowhere() -> TextIO:
+    """In place of a stream that is closed (`>&-`)."""
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open as long as the process
+
+
 def _flush() -> None:
     """Write what is left; where the reader (`head`, a pager) is gone nothing is left to say, not even at the end."""
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
+        sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -23,6 +23,7 @@ _HOST_HELP = "Address to listen on; others than this machine's need --token."
 _HTTP_HELP = "Port of OTLP/HTTP, SQL, /healthz, /readyz, /metrics."
 _TOKEN_HELP = "Whoever sends or asks must carry it: authorization: Bearer TOKEN."
 _CERT_HELP = "Certificate in PEM, with its chain: all ports then speak TLS."
+_PORT = click.IntRange(0, 65_535)
 _NANOSECONDS = 10**9
 # The whole end takes ten seconds at most.
 _LAST_UPDATE_S = 3.0
@@ -31,9 +32,9 @@ _LAST_UPDATE_S = 3.0
 @click.command()
 @store_option
 @click.option("--host", default="127.0.0.1", show_default=True, help=_HOST_HELP)
-@click.option("--grpc", "grpc_port", default=4317, show_default=True, help="Port of OTLP/gRPC.")
-@click.option("--http", "http_port", default=4318, show_default=True, help=_HTTP_HELP)
-@click.option("--ui", "ui_port", default=8501, show_default=True, help="Port of the app.")
+@click.option("--grpc", "grpc_port", type=_PORT, default=4317, show_default=True, help="Port of OTLP/gRPC.")
+@click.option("--http", "http_port", type=_PORT, default=4318, show_default=True, help=_HTTP_HELP)
+@click.option("--ui", "ui_port", type=_PORT, default=8501, show_default=True, help="Port of the app.")
 @click.option("--no-ui", is_flag=True, help="Do not serve the app.")
 @click.option("--token", envvar="TRACEKIT_TOKEN", help=_TOKEN_HELP)
 @click.option("--tls-cert", type=click.Path(path_type=Path), help=_CERT_HELP)
