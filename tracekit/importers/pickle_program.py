@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tracekit.kernels import kernel
-from tracekit.partition import Array
+
+Array = np.ndarray
 
 FORBIDDEN, LENGTH_1, LENGTH_4, LENGTH_8 = -1, -2, -3, -4
 """Instead of the number of bytes that follow an instruction: that it is none, or how that number is written."""
