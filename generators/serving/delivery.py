@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from generators.serving import engine, failures, gateway, queues, stages, state
-from generators.serving.compiled import compiled
 from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, record, schedule
 from generators.serving.state import World
+from tracekit.kernels import kernel
 
 
-@compiled
+@kernel
 def step_ended(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Book a finished step, then start the next one."""
     place, requests, batch = world.replicas[replica], world.requests, world.batches[replica]
@@ -25,7 +25,7 @@ def step_ended(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     engine.start_step(world, heap, replica, now_ns)
 
 
-@compiled
+@kernel
 def tokens_ready(world: World, heap: Heap, replica: int, request: int, now_ns: int) -> None:
     """A step gave tokens: the first, the last, or the sign that a prompt can go to its decode replica."""
     row = world.requests[request]
@@ -45,7 +45,7 @@ def tokens_ready(world: World, heap: Heap, replica: int, request: int, now_ns: i
         finish(world, heap, replica, request, now_ns)
 
 
-@compiled
+@kernel
 def finish(world: World, heap: Heap, replica: int, request: int, now_ns: int) -> None:
     """The last token leaves the engine; the response closes when the client has read it."""
     row = world.requests[request]
@@ -68,7 +68,7 @@ def finish(world: World, heap: Heap, replica: int, request: int, now_ns: int) ->
         schedule(world, heap, row.close_ns, gateway.CLOSES, request, 0)
 
 
-@compiled
+@kernel
 def read_ns(world: World, request: int) -> int:
     """Time that the client needs to take one token off the wire."""
     row = world.requests[request]
@@ -80,7 +80,7 @@ def read_ns(world: World, request: int) -> int:
     return row.read_ns
 
 
-@compiled
+@kernel
 def hand_over(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Prefill is done here: leave the batch, keep the blocks, and shake hands with a decode replica."""
     row = world.requests[request]
@@ -92,7 +92,7 @@ def hand_over(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.spend(world, heap, request, stages.KV_BOOTSTRAP, now_ns)
 
 
-@compiled
+@kernel
 def start_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Send the KV blocks over the replica's link, one transfer after the other."""
     row = world.requests[request]
@@ -106,7 +106,7 @@ def start_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
     schedule(world, heap, place.link_free_ns, gateway.STAGE_ENDS, request, row.attempt)
 
 
-@compiled
+@kernel
 def finish_transfer(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The blocks have arrived: wait for a place in the decode replica's batch."""
     row = world.requests[request]

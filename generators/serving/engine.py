@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from generators.serving import queues, stages, state
-from generators.serving.compiled import compiled
 from generators.serving.journal import Heap, enter, inject, is_active, is_struck, schedule
 from generators.serving.state import World
+from tracekit.kernels import kernel
 
 Record = Any
 """One row of a structured array, passed by reference."""
@@ -23,25 +23,25 @@ STEP_ENDS = 1
 """Event: the step of a replica is over; its guard is the replica's epoch, which a crash changes."""
 
 
-@compiled
+@kernel
 def missing_tokens(row: Record) -> int:
     """Tokens of a request that are not in the KV cache and must be before the next one can be sampled."""
     return row.prompt_tokens + row.generated - row.context
 
 
-@compiled
+@kernel
 def is_decoding(row: Record) -> bool:
     """Whether the next step of a request is a decode step."""
     return row.generated > 0 and missing_tokens(row) == 1
 
 
-@compiled
+@kernel
 def blocks_for(row: Record, chunk: int, block_tokens: int) -> int:
     """KV blocks that a request lacks for a chunk of this many tokens."""
     return (row.context + chunk + block_tokens - 1) // block_tokens - row.blocks
 
 
-@compiled
+@kernel
 def allocate(row: Record, place: Record, chunk: int, blocks: int) -> None:
     """Give a request the blocks for its chunk and plan the chunk."""
     row.blocks += blocks
@@ -49,7 +49,7 @@ def allocate(row: Record, place: Record, chunk: int, blocks: int) -> None:
     place.used_blocks += blocks
 
 
-@compiled
+@kernel
 def usable_blocks(world: World, replica: int, now_ns: int) -> int:
     """KV blocks of a replica, free or not; fewer while a fault has taken some away."""
     if is_struck(world, replica, now_ns):
@@ -57,7 +57,7 @@ def usable_blocks(world: World, replica: int, now_ns: int) -> int:
     return world.config.kv_blocks
 
 
-@compiled
+@kernel
 def max_sequences(world: World, replica: int, now_ns: int) -> int:
     """How many sequences the replica may run at once."""
     if world.fault.max_num_seqs > 0 and is_struck(world, replica, now_ns):
@@ -65,13 +65,13 @@ def max_sequences(world: World, replica: int, now_ns: int) -> int:
     return world.config.max_num_seqs
 
 
-@compiled
+@kernel
 def mixes_chunks(world: World, replica: int, now_ns: int) -> bool:
     """Whether prompts are prefilled in chunks beside decode steps."""
     return world.config.is_chunked and not (world.fault.is_chunking_off and is_struck(world, replica, now_ns))
 
 
-@compiled
+@kernel
 def preempt_last(world: World, replica: int, now_ns: int) -> int:
     """Throw the youngest request out of the batch, to be computed again; returns it."""
     place = world.replicas[replica]
@@ -86,7 +86,7 @@ def preempt_last(world: World, replica: int, now_ns: int) -> int:
     return victim
 
 
-@compiled
+@kernel
 def make_room(world: World, replica: int, request: int, blocks: int, usable: int, now_ns: int) -> bool:
     """Preempt the youngest until `blocks` are free; false where the request itself had to go."""
     place = world.replicas[replica]
@@ -96,7 +96,7 @@ def make_room(world: World, replica: int, request: int, blocks: int, usable: int
     return True
 
 
-@compiled
+@kernel
 def plan_running(world: World, replica: int, budget: int, now_ns: int, decodes: bool) -> tuple[int, bool]:
     """Plan a chunk for each running request; returns the budget left and whether someone was preempted.
 
@@ -121,7 +121,7 @@ def plan_running(world: World, replica: int, budget: int, now_ns: int, decodes: 
     return budget, has_preempted
 
 
-@compiled
+@kernel
 def start_context(world: World, replica: int, request: int, now_ns: int) -> None:
     """Look the prompt up in the prefix cache when the request is first scheduled."""
     row, place = world.requests[request], world.replicas[replica]
@@ -134,7 +134,7 @@ def start_context(world: World, replica: int, request: int, now_ns: int) -> None
     place.cached_tokens += row.context
 
 
-@compiled
+@kernel
 def admit(world: World, replica: int, budget: int, now_ns: int) -> int:
     """Move waiting requests into the batch while seats, tokens and blocks allow; returns the budget left."""
     place, size = world.replicas[replica], world.config.block_tokens
@@ -157,7 +157,7 @@ def admit(world: World, replica: int, budget: int, now_ns: int) -> int:
     return budget
 
 
-@compiled
+@kernel
 def enter_batch(world: World, request: int, now_ns: int) -> None:
     """The request is scheduled: it is prefilling, recomputing or, after a KV transfer, decoding."""
     row = world.requests[request]
@@ -173,7 +173,7 @@ def enter_batch(world: World, request: int, now_ns: int) -> None:
     enter(world, request, stages.ENG_RECOMPUTE if is_repeated else stages.ENG_PREFILL, now_ns)
 
 
-@compiled
+@kernel
 def step_cost_ns(world: World, replica: int) -> tuple[float, float]:
     """Time of the planned step and the part of it that prefill adds, from the chunks planned."""
     config, requests, batch = world.config, world.requests, world.batches[replica]
@@ -191,7 +191,7 @@ def step_cost_ns(world: World, replica: int) -> tuple[float, float]:
     return config.step_base_ns + prefill_ns + decode_ns + drafting_ns, prefill_ns
 
 
-@compiled
+@kernel
 def start_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Plan the next step of an idle replica and schedule its end; nothing where no request can run."""
     place, budget = world.replicas[replica], world.config.max_batched_tokens
@@ -208,7 +208,7 @@ def start_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
         run_step(world, heap, replica, now_ns)
 
 
-@compiled
+@kernel
 def run_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Let the planned step take its time; charge what prefill and the fault add to those who wait."""
     cost_ns, prefill_ns = step_cost_ns(world, replica)
@@ -226,7 +226,7 @@ def run_step(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     schedule(world, heap, now_ns + duration_ns, STEP_ENDS, replica, place.epoch)
 
 
-@compiled
+@kernel
 def acceptance(world: World, replica: int, now_ns: int) -> float:
     """Share of draft tokens that the replica accepts now."""
     if world.fault.spec_acceptance >= 0 and is_struck(world, replica, now_ns):
@@ -234,7 +234,7 @@ def acceptance(world: World, replica: int, now_ns: int) -> float:
     return world.config.spec_acceptance
 
 
-@compiled
+@kernel
 def accepted_drafts(row: Record, place: Record, drafts: int, accepted_share: float) -> int:
     """Draft tokens of one step that were accepted.
 
@@ -249,7 +249,7 @@ def accepted_drafts(row: Record, place: Record, drafts: int, accepted_share: flo
     return accepted
 
 
-@compiled
+@kernel
 def first_token(world: World, request: int, now_ns: int) -> None:
     """The engine has the first token: it travels to the gateway while decoding goes on."""
     row = world.requests[request]
@@ -265,7 +265,7 @@ def first_token(world: World, request: int, now_ns: int) -> None:
     row.first_ns = row.since_ns
 
 
-@compiled
+@kernel
 def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> bool:
     """Book a request's chunk of a finished step; returns whether its context was complete, so that tokens
     came.
@@ -286,13 +286,13 @@ def advance(row: Record, place: Record, drafts: int, accepted_share: float) -> b
     return True
 
 
-@compiled
+@kernel
 def only_prefills(world: World, replica: int) -> bool:
     """Whether the replica only prefills, so that its requests go on elsewhere."""
     return world.replicas[replica].role == state.PREFILL
 
 
-@compiled
+@kernel
 def wake(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """Start a step on a replica that is idle."""
     if replica >= 0 and world.replicas[replica].is_up and not world.replicas[replica].busy:

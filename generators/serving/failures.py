@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from generators.serving import engine, gateway, state
-from generators.serving.compiled import compiled
 from generators.serving.journal import Heap, is_struck
 from generators.serving.state import World
+from tracekit.kernels import kernel
 
 GOLDEN = 0.6180339887498949
 """Steps of the golden ratio spread the draws of repeated attempts evenly."""
 
 
-@compiled
+@kernel
 def lose(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The replica is dead: move the request elsewhere once that is noticed, or fail it."""
     row = world.requests[request]
@@ -24,7 +24,7 @@ def lose(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.repeat(world, heap, request, world.fault.detect_ns, now_ns)
 
 
-@compiled
+@kernel
 def crash(world: World, heap: Heap, replica: int, now_ns: int) -> None:
     """The replica dies with everything that it holds."""
     place = world.replicas[replica]
@@ -36,7 +36,7 @@ def crash(world: World, heap: Heap, replica: int, now_ns: int) -> None:
         lose(world, heap, place.head, now_ns)
 
 
-@compiled
+@kernel
 def give_up(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The client leaves: 499, and the engine stops working for it."""
     if world.requests[request].held == state.CLOSED:
@@ -46,7 +46,7 @@ def give_up(world: World, heap: Heap, request: int, now_ns: int) -> None:
     engine.wake(world, heap, replica, now_ns)
 
 
-@compiled
+@kernel
 def cancel(world: World, heap: Heap, request: int, sibling: int, now_ns: int) -> None:
     """The client cancels the request because a sibling failed: 499."""
     if world.requests[request].held == state.CLOSED:
@@ -55,7 +55,7 @@ def cancel(world: World, heap: Heap, request: int, sibling: int, now_ns: int) ->
     give_up(world, heap, request, now_ns)
 
 
-@compiled
+@kernel
 def fails(world: World, replica: int, request: int, now_ns: int) -> bool:
     """Whether the engine fails this attempt; every attempt has luck of its own."""
     share = world.fault.error_share
@@ -65,7 +65,7 @@ def fails(world: World, replica: int, request: int, now_ns: int) -> bool:
     return (row.error_draw + row.attempt * GOLDEN) % 1.0 < share
 
 
-@compiled
+@kernel
 def engine_error(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The engine fails the attempt: try again, or answer 500."""
     row = world.requests[request]
@@ -77,7 +77,7 @@ def engine_error(world: World, heap: Heap, request: int, now_ns: int) -> None:
         gateway.end(world, heap, request, state.FAILED, 500, now_ns)
 
 
-@compiled
+@kernel
 def time_out(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The attempt has no first token in time: try again, or fail with 504."""
     row = world.requests[request]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from generators.serving import queues, stages, state
-from generators.serving.compiled import compiled
 from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, schedule
 from generators.serving.state import INFLIGHT, TURN, World
+from tracekit.kernels import kernel
 
 STAGE_ENDS = 2
 """Event: a request's stage of drawn duration is over; its guard is the attempt."""
@@ -21,7 +21,7 @@ CANCELLED = 9
 ROUND_ROBIN, LEAST_REQUESTS, RANDOM, TWO_CHOICES, TENANT_HASH = range(5)
 
 
-@compiled
+@kernel
 def spend(world: World, heap: Heap, request: int, stage: int, now_ns: int) -> None:
     """The request enters a stage of drawn duration; an event ends it."""
     enter(world, request, stage, now_ns)
@@ -29,7 +29,7 @@ def spend(world: World, heap: Heap, request: int, stage: int, now_ns: int) -> No
     schedule(world, heap, end_ns, STAGE_ENDS, request, world.requests[request].attempt)
 
 
-@compiled
+@kernel
 def passes_quota(world: World, request: int, now_ns: int) -> bool:
     """Take a token from the tenant's bucket; false where it is empty."""
     config = world.config
@@ -45,7 +45,7 @@ def passes_quota(world: World, request: int, now_ns: int) -> bool:
     return True
 
 
-@compiled
+@kernel
 def pass_or_wait(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Route the request when a place behind the gateway is free, else let it wait for one."""
     row = world.requests[request]
@@ -62,14 +62,14 @@ def pass_or_wait(world: World, heap: Heap, request: int, now_ns: int) -> None:
     spend(world, heap, request, stages.GW_ROUTE, now_ns)
 
 
-@compiled
+@kernel
 def take_slot(world: World, request: int) -> None:
     """Count the request as one behind the gateway."""
     world.requests[request].has_slot = True
     world.counters[INFLIGHT] += 1
 
 
-@compiled
+@kernel
 def release_slot(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """The request is no longer behind the gateway: the first that waits may pass."""
     if not world.requests[request].has_slot:
@@ -82,19 +82,19 @@ def release_slot(world: World, heap: Heap, request: int, now_ns: int) -> None:
         spend(world, heap, following, stages.GW_ROUTE, now_ns)
 
 
-@compiled
+@kernel
 def is_starting(world: World, replica: int, now_ns: int) -> bool:
     """Whether a replica has been taken over by a new one that is not ready yet; what it runs it finishes."""
     return world.fault.is_cold_start and is_struck(world, replica, now_ns)
 
 
-@compiled
+@kernel
 def all_starting(world: World, now_ns: int) -> bool:
     """Whether no replica takes requests because all are starting: then requests wait for the first."""
     return world.fault.is_cold_start and least_assigned(world, 0, world.config.first_decode_replica, now_ns) < 0
 
 
-@compiled
+@kernel
 def can_serve(world: World, replica: int, now_ns: int) -> bool:
     """Whether the gateway believes that a replica takes new requests: dead ones are noticed after a while."""
     place = world.replicas[replica]
@@ -103,7 +103,7 @@ def can_serve(world: World, replica: int, now_ns: int) -> bool:
     return place.role != state.DECODE and (place.is_up or now_ns < world.fault.start_ns + world.fault.detect_ns)
 
 
-@compiled
+@kernel
 def least_assigned(world: World, first: int, last: int, now_ns: int) -> int:
     """The replica with fewest requests among `first` to `last`, the lowest number on ties; NONE where none
     serves.
@@ -118,7 +118,7 @@ def least_assigned(world: World, first: int, last: int, now_ns: int) -> int:
     return best
 
 
-@compiled
+@kernel
 def preferred(world: World, request: int, count: int) -> int:
     """The replica that the router's rule names, dead or alive; NONE for the rule that looks at all."""
     row, router = world.requests[request], world.config.router
@@ -135,7 +135,7 @@ def preferred(world: World, request: int, count: int) -> int:
     return state.NONE
 
 
-@compiled
+@kernel
 def choose_replica(world: World, request: int, now_ns: int) -> int:
     """The replica for the next attempt; NONE where none serves."""
     count = world.config.first_decode_replica
@@ -147,7 +147,7 @@ def choose_replica(world: World, request: int, now_ns: int) -> int:
     return chosen
 
 
-@compiled
+@kernel
 def assign(world: World, request: int, replica: int) -> None:
     """Count the request on the replica that will serve it."""
     world.requests[request].replica = replica
@@ -155,7 +155,7 @@ def assign(world: World, request: int, replica: int) -> None:
     world.replicas[replica].assigned += 1
 
 
-@compiled
+@kernel
 def detach(world: World, request: int) -> int:
     """Take the request out of whatever engine holds it; returns that replica or NONE."""
     row = world.requests[request]
@@ -173,7 +173,7 @@ def detach(world: World, request: int) -> int:
     return replica
 
 
-@compiled
+@kernel
 def fresh_attempt(world: World, request: int) -> None:
     """Forget what the last attempt computed; tokens that reached the client stay."""
     row = world.requests[request]
@@ -185,7 +185,7 @@ def fresh_attempt(world: World, request: int) -> None:
         row.good_attempt = row.attempt
 
 
-@compiled
+@kernel
 def repeat(world: World, heap: Heap, request: int, pause_ns: int, now_ns: int) -> None:
     """Give the attempt up and start another after a pause."""
     enter(world, request, stages.RETRY, now_ns)
@@ -193,7 +193,7 @@ def repeat(world: World, heap: Heap, request: int, pause_ns: int, now_ns: int) -
     schedule(world, heap, now_ns + pause_ns, STAGE_ENDS, request, world.requests[request].attempt)
 
 
-@compiled
+@kernel
 def end(world: World, heap: Heap, request: int, outcome: int, status: int, now_ns: int) -> None:
     """Close a request that did not get its whole answer, and free what it holds."""
     detach(world, request)
@@ -203,7 +203,7 @@ def end(world: World, heap: Heap, request: int, outcome: int, status: int, now_n
         cancel_siblings(world, heap, request, now_ns)
 
 
-@compiled
+@kernel
 def cancel_siblings(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """A call needs all of its requests: when one fails its client cancels the others a moment later."""
     first = request // world.config.fan_out * world.config.fan_out
@@ -212,7 +212,7 @@ def cancel_siblings(world: World, heap: Heap, request: int, now_ns: int) -> None
             schedule(world, heap, now_ns + world.config.cancel_ns, CANCELLED, sibling, request)
 
 
-@compiled
+@kernel
 def start_all(world: World, heap: Heap, now_ns: int) -> None:
     """The new replicas are ready: every request that waited for them goes on."""
     following = queues.next_at_gateway(world)

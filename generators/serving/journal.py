@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from generators.serving import state
-from generators.serving.compiled import compiled
 from generators.serving.state import INTERVALS, LIVE, ORDER, World
+from tracekit.kernels import kernel
 
 Heap = list[tuple[int, int, int, int, int]]
 """Pending events: (time, order of scheduling, kind, subject, attempt or epoch)."""
 
 
-@compiled
+@kernel
 def schedule(world: World, heap: Heap, time_ns: int, kind: int, subject: int, guard: int) -> None:
     """Add an event; events of the same instant happen in the order in which they were scheduled."""
     world.counters[ORDER] += 1
@@ -34,7 +34,7 @@ def schedule(world: World, heap: Heap, time_ns: int, kind: int, subject: int, gu
     heapq.heappush(heap, event)
 
 
-@compiled
+@kernel
 def record(world: World, request: int, stage: int, end_ns: int) -> None:
     """Close the interval since the last change as time in `stage`; nothing where no time has passed."""
     row = world.requests[request]
@@ -50,7 +50,7 @@ def record(world: World, request: int, stage: int, end_ns: int) -> None:
     row.since_ns = end_ns
 
 
-@compiled
+@kernel
 def enter(world: World, request: int, stage: int, now_ns: int) -> None:
     """The request leaves its stage and is in `stage` from now on."""
     row = world.requests[request]
@@ -58,26 +58,26 @@ def enter(world: World, request: int, stage: int, now_ns: int) -> None:
     row.stage = stage
 
 
-@compiled
+@kernel
 def inject(world: World, request: int, stage: int, extra_ns: int) -> None:
     """Note that the fault itself added this time to this stage of the request."""
     if extra_ns > 0:
         world.injected[request, stage] += extra_ns
 
 
-@compiled
+@kernel
 def is_active(world: World, now_ns: int) -> bool:
     """Whether the fault is on."""
     return world.fault.start_ns <= now_ns < world.fault.end_ns
 
 
-@compiled
+@kernel
 def is_struck(world: World, replica: int, now_ns: int) -> bool:
     """Whether the fault is on and concerns this replica."""
     return is_active(world, now_ns) and (world.fault.replica < 0 or world.fault.replica == replica)
 
 
-@compiled
+@kernel
 def drawn_ns(world: World, request: int, stage: int, now_ns: int) -> int:
     """How long the request will be in a stage of drawn duration, the fault's delay included."""
     duration_ns = world.durations[request, stage]
@@ -87,7 +87,7 @@ def drawn_ns(world: World, request: int, stage: int, now_ns: int) -> int:
     return duration_ns
 
 
-@compiled
+@kernel
 def close(world: World, request: int, outcome: int, status: int, now_ns: int) -> None:
     """The response is closed; the request is over."""
     row = world.requests[request]

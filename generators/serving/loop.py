@@ -9,18 +9,13 @@ drawn before, so the loop itself is deterministic.
 
 from __future__ import annotations
 
-import hashlib
 import heapq
-from collections.abc import Callable
-from pathlib import Path
-
-from numba import njit
 
 from generators.serving import delivery, engine, failures, gateway, queues, stages, state
-from generators.serving.compiled import compiled
 from generators.serving.gateway import CANCELLED, CLOSES, GIVES_UP, STAGE_ENDS, TIMES_OUT
 from generators.serving.journal import Heap, close, drawn_ns, enter, is_active, is_struck, schedule
 from generators.serving.state import EVENTS, LIVE, READINGS, World
+from tracekit.kernels import kernel
 
 CRASHES = 5
 RECOVERS = 7
@@ -28,7 +23,7 @@ READS_COUNTERS = 8
 READY = 10
 
 
-@compiled
+@kernel
 def arrive(world: World, heap: Heap, request: int) -> None:
     """A request reaches the gateway; its client's patience starts to run."""
     row = world.requests[request]
@@ -42,7 +37,7 @@ def arrive(world: World, heap: Heap, request: int) -> None:
     gateway.spend(world, heap, request, stages.GW_INGRESS, now_ns)
 
 
-@compiled
+@kernel
 def stage_ended(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Go on after a stage of drawn duration."""
     stage = world.requests[request].stage
@@ -54,7 +49,7 @@ def stage_ended(world: World, heap: Heap, request: int, now_ns: int) -> None:
         through_frontend(world, heap, request, now_ns)
 
 
-@compiled
+@kernel
 def through_checks(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """ingress, authentication, quota: the next one, or 429."""
     stage = world.requests[request].stage
@@ -64,7 +59,7 @@ def through_checks(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.spend(world, heap, request, stage + 1, now_ns)
 
 
-@compiled
+@kernel
 def through_routing(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Response cache, guardrail, admission, choice of a replica."""
     row = world.requests[request]
@@ -80,7 +75,7 @@ def through_routing(world: World, heap: Heap, request: int, now_ns: int) -> None
         dispatch(world, heap, request, now_ns)
 
 
-@compiled
+@kernel
 def dispatch(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Send the request to a replica and watch its time."""
     replica = gateway.choose_replica(world, request, now_ns)
@@ -96,7 +91,7 @@ def dispatch(world: World, heap: Heap, request: int, now_ns: int) -> None:
     gateway.spend(world, heap, request, stages.NET_DISPATCH, now_ns)
 
 
-@compiled
+@kernel
 def through_frontend(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Transit, tokeniser, hand-over, grammar; then the engine's queue. KV transfers end here too."""
     row = world.requests[request]
@@ -116,7 +111,7 @@ def through_frontend(world: World, heap: Heap, request: int, now_ns: int) -> Non
         reach_engine(world, heap, request, now_ns)
 
 
-@compiled
+@kernel
 def tokenise(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Wait for the replica's one tokeniser process and use it; both count as preprocessing."""
     row = world.requests[request]
@@ -128,7 +123,7 @@ def tokenise(world: World, heap: Heap, request: int, now_ns: int) -> None:
     schedule(world, heap, place.frontend_free_ns, STAGE_ENDS, request, row.attempt)
 
 
-@compiled
+@kernel
 def reach_engine(world: World, heap: Heap, request: int, now_ns: int) -> None:
     """Join the engine's queue, or get 503 where it is full."""
     row = world.requests[request]
@@ -145,7 +140,7 @@ def reach_engine(world: World, heap: Heap, request: int, now_ns: int) -> None:
     engine.wake(world, heap, row.replica, now_ns)
 
 
-@compiled
+@kernel
 def read_counters(world: World, heap: Heap, now_ns: int) -> None:
     """Copy every replica's state; again after the interval, until the last request is over."""
     position = world.counters[READINGS]
@@ -158,14 +153,14 @@ def read_counters(world: World, heap: Heap, now_ns: int) -> None:
         schedule(world, heap, now_ns + world.config.reading_interval_ns, READS_COUNTERS, 0, 0)
 
 
-@compiled
+@kernel
 def is_current(world: World, request: int, attempt: int) -> bool:
     """Whether an event of this attempt still concerns the request."""
     row = world.requests[request]
     return row.attempt == attempt and row.held != state.CLOSED
 
 
-@compiled
+@kernel
 def handle(world: World, heap: Heap, event: tuple[int, int, int, int, int]) -> None:
     """Let one event happen, unless its request or replica has moved on since it was scheduled."""
     now_ns, _, kind, subject, guard = event
@@ -179,7 +174,7 @@ def handle(world: World, heap: Heap, event: tuple[int, int, int, int, int]) -> N
         handle_replica(world, heap, kind, subject, guard, now_ns)
 
 
-@compiled
+@kernel
 def handle_request(world: World, heap: Heap, kind: int, request: int, attempt: int, now_ns: int) -> None:
     """An event of one request."""
     if kind == STAGE_ENDS and is_current(world, request, attempt):
@@ -194,7 +189,7 @@ def handle_request(world: World, heap: Heap, kind: int, request: int, attempt: i
         gateway.release_slot(world, heap, request, now_ns)
 
 
-@compiled
+@kernel
 def handle_replica(world: World, heap: Heap, kind: int, replica: int, epoch: int, now_ns: int) -> None:
     """An event of one replica."""
     if kind == engine.STEP_ENDS and world.replicas[replica].epoch == epoch:
@@ -205,7 +200,7 @@ def handle_replica(world: World, heap: Heap, kind: int, replica: int, epoch: int
         world.replicas[replica].is_up = True
 
 
-@compiled
+@kernel
 def start_events(world: World) -> Heap:
     """The heap with what is known before the first request: counter readings, crash and start of replicas."""
     fault = world.fault
@@ -219,37 +214,16 @@ def start_events(world: World) -> Heap:
     return heap
 
 
-_COMPILED_SOURCES = (
-    "compiled", "delivery", "engine", "failures", "gateway", "journal", "loop", "queues", "stages", "state",
-)  # fmt: skip
-
-
-def _source_digest() -> int:
-    """A number that changes with the source of any compiled function."""
-    digest = hashlib.sha256()
-    for name in _COMPILED_SOURCES:
-        digest.update((Path(__file__).resolve().parent / f"{name}.py").read_bytes())
-    return int.from_bytes(digest.digest()[:7])
-
-
-def _compiled_loop(digest: int) -> Callable[[World], int]:
-    @njit(cache=True)
-    def run(world: World) -> int:
-        """Run a world to its end."""
-        heap = start_events(world)
-        position, count = 0, world.requests.shape[0]
-        while position < count or len(heap) > 0:
-            # The compiler's cache does not notice changes in other files; this constant makes it.
-            world.counters[EVENTS] += digest != 0
-            if position < count and (len(heap) == 0 or world.requests[position].arrival_ns <= heap[0][0]):
-                arrive(world, heap, position)
-                position += 1
-            else:
-                handle(world, heap, heapq.heappop(heap))
-        return world.counters[EVENTS]
-
-    return run
-
-
-simulate = _compiled_loop(_source_digest())
-"""Run a world to its end; returns the number of events. Requests are in order of arrival."""
+@kernel
+def simulate(world: World) -> int:
+    """Run a world to its end; returns the number of events. Requests are in order of arrival."""
+    heap = start_events(world)
+    position, count = 0, world.requests.shape[0]
+    while position < count or len(heap) > 0:
+        world.counters[EVENTS] += 1
+        if position < count and (len(heap) == 0 or world.requests[position].arrival_ns <= heap[0][0]):
+            arrive(world, heap, position)
+            position += 1
+        else:
+            handle(world, heap, heapq.heappop(heap))
+    return world.counters[EVENTS]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from generators.serving.compiled import compiled
 from generators.serving.state import (
     AT_ENGINE_QUEUE,
     AT_GATEWAY_QUEUE,
@@ -14,9 +13,10 @@ from generators.serving.state import (
     QUEUED,
     World,
 )
+from tracekit.kernels import kernel
 
 
-@compiled
+@kernel
 def push(world: World, replica: int, request: int) -> None:
     """Put a request at the end of a replica's waiting queue."""
     place = world.replicas[replica]
@@ -30,7 +30,7 @@ def push(world: World, replica: int, request: int) -> None:
     place.waiting += 1
 
 
-@compiled
+@kernel
 def push_front(world: World, replica: int, request: int) -> None:
     """Put a preempted request before all that wait."""
     place = world.replicas[replica]
@@ -42,7 +42,7 @@ def push_front(world: World, replica: int, request: int) -> None:
     place.waiting += 1
 
 
-@compiled
+@kernel
 def remove(world: World, replica: int, request: int) -> None:
     """Take a request out of a replica's waiting queue, wherever it stands."""
     place = world.replicas[replica]
@@ -60,7 +60,7 @@ def remove(world: World, replica: int, request: int) -> None:
     world.requests[request].held = NOWHERE
 
 
-@compiled
+@kernel
 def join(world: World, replica: int, request: int) -> None:
     """Add a request to the end of a replica's batch."""
     place = world.replicas[replica]
@@ -69,7 +69,7 @@ def join(world: World, replica: int, request: int) -> None:
     world.requests[request].held = IN_BATCH
 
 
-@compiled
+@kernel
 def leave(world: World, replica: int, request: int) -> None:
     """Take a request out of a replica's batch and free its KV blocks; the order of the others stays."""
     place, batch = world.replicas[replica], world.batches[replica]
@@ -83,14 +83,14 @@ def leave(world: World, replica: int, request: int) -> None:
     free(world, replica, request)
 
 
-@compiled
+@kernel
 def free(world: World, replica: int, request: int) -> None:
     """Give the request's KV blocks back to its replica."""
     world.replicas[replica].used_blocks -= world.requests[request].blocks
     world.requests[request].blocks = 0
 
 
-@compiled
+@kernel
 def wait_at_gateway(world: World, request: int) -> None:
     """Put a request at the end of the gateway's admission queue."""
     world.requests[request].next = NONE
@@ -103,7 +103,7 @@ def wait_at_gateway(world: World, request: int) -> None:
     world.counters[QUEUED] += 1
 
 
-@compiled
+@kernel
 def next_at_gateway(world: World) -> int:
     """Take the first request that still waits at the gateway; NONE where none does.
 

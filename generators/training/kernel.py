@@ -6,27 +6,22 @@ do not block, buckets of gradients are reduced beside the last backward. All ran
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
-from numba import njit
 
-from generators.serving.compiled import compiled
 from generators.training import stages, state
 from generators.training.schedule import FORWARD, NO_INPUT
 from generators.training.state import NONE, World
+from tracekit.kernels import kernel
 
 
-@compiled
+@kernel
 def spend(world: World, step: int, rank: int, stage: int, length_ns: int) -> None:
     """The rank spends time in a stage."""
     world.log.stage_ns[step, rank, stage] += length_ns
     world.clock.now[rank] += length_ns
 
 
-@compiled
+@kernel
 def work(world: World, step: int, rank: int, stage: int, plain_ns: float, factor: float) -> None:
     """Work of the rank itself that a fault may make longer."""
     usual_ns, length_ns = round(plain_ns), round(plain_ns * factor)
@@ -34,7 +29,7 @@ def work(world: World, step: int, rank: int, stage: int, plain_ns: float, factor
     spend(world, step, rank, stage, length_ns)
 
 
-@compiled
+@kernel
 def wait(world: World, step: int, rank: int, until_ns: int, ideal_ns: int, culprit: int) -> None:
     """Wait for another rank: up to what the pipeline has of itself it is bubble, beyond it is the culprit's."""
     length_ns = until_ns - world.clock.now[rank]
@@ -47,7 +42,7 @@ def wait(world: World, step: int, rank: int, until_ns: int, ideal_ns: int, culpr
     world.clock.now[rank] = until_ns
 
 
-@compiled
+@kernel
 def transfer_ns(cost: np.ndarray, at: int, group: int, size: float, luck: float, is_struck: bool) -> tuple[int, int]:
     """How long a transfer takes, and how much of it is the fault's."""
     row = cost[at, group]
@@ -58,7 +53,7 @@ def transfer_ns(cost: np.ndarray, at: int, group: int, size: float, luck: float,
     return struck, struck - plain
 
 
-@compiled
+@kernel
 def last_of(members: np.ndarray, times_ns: np.ndarray) -> int:
     """The member that comes last, of several the first in the group."""
     last = members[0]
@@ -68,7 +63,7 @@ def last_of(members: np.ndarray, times_ns: np.ndarray) -> int:
     return last
 
 
-@compiled
+@kernel
 def meet(world: World, step: int, members: np.ndarray, length_ns: int, injected_ns: int, ideal_ns: np.ndarray) -> None:
     """A collective that its members wait for: it starts when the last one is there."""
     clock = world.clock
@@ -80,7 +75,7 @@ def meet(world: World, step: int, members: np.ndarray, length_ns: int, injected_
         spend(world, step, rank, stages.EXPOSED_COMM, length_ns)
 
 
-@compiled
+@kernel
 def meet_groups(
     world: World, step: int, at: int, batch: int, groups: np.ndarray, cost: np.ndarray, luck: np.ndarray,
     no_wait: np.ndarray,
@@ -96,13 +91,13 @@ def meet_groups(
         meet(world, step, members, length_ns, extra_ns, no_wait)
 
 
-@compiled
+@kernel
 def tokens_of(world: World, step: int, rank: int, batch: int) -> float:
     """Tokens of a rank's micro-batch as a multiple of the planned ones."""
     return world.draws.tokens[step, world.plan.replica[rank], batch] * world.draws.calendar[step].change
 
 
-@compiled
+@kernel
 def load_batch(world: World, step: int, rank: int) -> None:
     """Take the next batch from the loader, whose workers run ahead as far as there is room."""
     plan, clock = world.plan, world.clock
@@ -118,7 +113,7 @@ def load_batch(world: World, step: int, rank: int) -> None:
     clock.taken[rank, place] = clock.now[rank]
 
 
-@compiled
+@kernel
 def begin_step(world: World, step: int) -> None:
     """Load data, and pause where the host collects garbage."""
     plan, clock, instants = world.plan, world.clock, world.log.instants
@@ -134,7 +129,7 @@ def begin_step(world: World, step: int) -> None:
         instants[step, state.RESUMED, rank] = clock.now[rank]
 
 
-@compiled
+@kernel
 def receive(world: World, step: int, stage: int, k: int, rank: int) -> None:
     """Wait until the input of an operation is there: the sender is done, the receive is posted, the bytes moved."""
     plan, log, clock = world.plan, world.log, world.clock
@@ -159,7 +154,7 @@ def receive(world: World, step: int, stage: int, k: int, rank: int) -> None:
     spend(world, step, rank, stages.EXPOSED_COMM, exposed_ns)
 
 
-@compiled
+@kernel
 def compute(world: World, step: int, stage: int, k: int, rank: int) -> None:
     """Launch, copy the data in where a model begins, compute what is outside experts."""
     plan, log, clock, strikes = world.plan, world.log, world.clock, world.strikes
@@ -179,7 +174,7 @@ def compute(world: World, step: int, stage: int, k: int, rank: int) -> None:
     log.operations[step, k, rank].computed = clock.now[rank]
 
 
-@compiled
+@kernel
 def run_experts(world: World, step: int, stage: int, k: int, first: int, last: int, no_wait: np.ndarray) -> None:
     """Send tokens to the ranks of their experts, compute there, bring the results back."""
     plan, log, draws = world.plan, world.log, world.draws
@@ -196,7 +191,7 @@ def run_experts(world: World, step: int, stage: int, k: int, first: int, last: i
     meet_groups(world, step, stage, batch, groups, cost, luck[1], no_wait)
 
 
-@compiled
+@kernel
 def run_operation(world: World, step: int, stage: int, k: int, no_wait: np.ndarray) -> None:
     """One forward or backward of a micro-batch on all ranks of a stage."""
     plan, log, now = world.plan, world.log, world.clock.now
@@ -218,7 +213,7 @@ def run_operation(world: World, step: int, stage: int, k: int, no_wait: np.ndarr
         log.operations[step, k, rank].ended = now[rank]
 
 
-@compiled
+@kernel
 def reduce_bucket(world: World, step: int, stage: int, group: int, bucket: int) -> tuple[int, int, int]:
     """Reduce one bucket of gradients in one group: who came last, when, how long it took."""
     plan, log = world.plan, world.log
@@ -240,7 +235,7 @@ def reduce_bucket(world: World, step: int, stage: int, group: int, bucket: int) 
     return culprit, end_ns - length_ns, extra_ns
 
 
-@compiled
+@kernel
 def reduce_gradients(world: World, step: int) -> None:
     """All buckets of all groups; what the last backward does not hide is exposed."""
     plan, log, clock = world.plan, world.log, world.clock
@@ -255,13 +250,13 @@ def reduce_gradients(world: World, step: int) -> None:
                     spend(world, step, rank, stages.EXPOSED_COMM, exposed_ns)
 
 
-@compiled
+@kernel
 def mark(world: World, step: int, instant: int) -> None:
     """Note where all ranks are."""
     world.log.instants[step, instant] = world.clock.now
 
 
-@compiled
+@kernel
 def meet_all(world: World, step: int, number: int, ideal_ns: np.ndarray) -> None:
     """A collective of all ranks with a few bytes."""
     if world.plan.world_groups.shape[2] > 1:
@@ -269,7 +264,7 @@ def meet_all(world: World, step: int, number: int, ideal_ns: np.ndarray) -> None
         meet_groups(world, step, 0, NONE, world.plan.world_groups, world.plan.world_cost, luck, ideal_ns)
 
 
-@compiled
+@kernel
 def update(world: World, step: int, no_wait: np.ndarray) -> None:
     """Agree on the gradients' norm, then update and gather parameters, unless gradients overflowed."""
     plan, draws, clock = world.plan, world.draws, world.clock
@@ -293,7 +288,7 @@ def update(world: World, step: int, no_wait: np.ndarray) -> None:
     mark(world, step, state.GATHERED)
 
 
-@compiled
+@kernel
 def evaluate(world: World, step: int, no_wait: np.ndarray) -> None:
     """Evaluate the model on all ranks and agree on the result."""
     if world.draws.calendar[step].evaluates:
@@ -306,7 +301,7 @@ def evaluate(world: World, step: int, no_wait: np.ndarray) -> None:
     mark(world, step, state.AGREED)
 
 
-@compiled
+@kernel
 def save_rank(world: World, step: int, rank: int) -> None:
     """Save one rank's part of a checkpoint: all of it, or a snapshot that is written beside later steps."""
     plan, clock, instants = world.plan, world.clock, world.log.instants
@@ -328,7 +323,7 @@ def save_rank(world: World, step: int, rank: int) -> None:
     instants[step, state.WRITE_ENDED, rank] = max(clock.write_free[rank], clock.now[rank])
 
 
-@compiled
+@kernel
 def save(world: World, step: int, no_wait: np.ndarray) -> None:
     """Save a checkpoint where the calendar says so; all ranks go on together."""
     if world.draws.calendar[step].saves:
@@ -344,35 +339,15 @@ def save(world: World, step: int, no_wait: np.ndarray) -> None:
     mark(world, step, state.FINISHED)
 
 
-_COMPILED_SOURCES = ("kernel", "links", "schedule", "stages", "state")
-
-
-def _source_digest() -> int:
-    """A number that changes with the source of any compiled function."""
-    digest = hashlib.sha256()
-    for name in _COMPILED_SOURCES:
-        digest.update((Path(__file__).resolve().parent / f"{name}.py").read_bytes())
-    return int.from_bytes(digest.digest()[:7])
-
-
-def _compiled_run(digest: int) -> Callable[[World], int]:
-    @njit(cache=True)
-    def run(world: World) -> int:
-        """Run all steps."""
-        no_wait = np.zeros(world.clock.now.shape[0], np.int64)
-        for step in range(world.draws.calendar.shape[0]):
-            begin_step(world, step)
-            for turn in range(world.plan.order.shape[0]):
-                run_operation(world, step, world.plan.order[turn, 0], world.plan.order[turn, 1], no_wait)
-            reduce_gradients(world, step)
-            update(world, step, no_wait)
-            evaluate(world, step, no_wait)
-            save(world, step, no_wait)
-        # The compiler's cache does not notice changes in other files; this constant makes it.
-        return digest
-
-    return run
-
-
-run_steps = _compiled_run(_source_digest())
-"""Run a world to its end: fills its log."""
+@kernel
+def run_steps(world: World) -> None:
+    """Run a world to its end: fills its log."""
+    no_wait = np.zeros(world.clock.now.shape[0], np.int64)
+    for step in range(world.draws.calendar.shape[0]):
+        begin_step(world, step)
+        for turn in range(world.plan.order.shape[0]):
+            run_operation(world, step, world.plan.order[turn, 0], world.plan.order[turn, 1], no_wait)
+        reduce_gradients(world, step)
+        update(world, step, no_wait)
+        evaluate(world, step, no_wait)
+        save(world, step, no_wait)

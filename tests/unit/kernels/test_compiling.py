@@ -130,3 +130,18 @@ def test_what_is_compiled_into_its_callers_is_not_kept_apart_and_can_be_called(f
     assert call(folder) == "106 0"
     (folder / "call.py").write_text("from inner import inner\nprint(inner(1))\n" + CALL)
     assert call(folder) == "106\n106 1"
+
+
+def test_programs_compile_their_own_functions_beside_kernels(folder: Path) -> None:
+    """What numba generated for a kernel is linked into the functions of others in the process as well."""
+    (folder / "outer.py").write_text(
+        "from inner import inner\nfrom tracekit.kernels import kernel\n\n"
+        "@kernel\ndef outer(rows):\n    return inner(max(rows[0], 3)) + rows.sum()\n"
+    )
+    (folder / "call.py").write_text(
+        "import numba, numpy as np\nfrom outer import outer\nprint(outer(np.array([2, 5])))\n"
+        "@numba.njit\ndef own(rows):\n    return max(rows[0], 3) + rows.sum()\n"
+        "print(own(np.array([2, 5])), len(own.inspect_asm(own.signatures[0])) > 0)\n"
+    )
+    assert call(folder) == "11\n10 True"
+    assert not list(folder.glob("__pycache__/inner.inner*.nbi"))
