@@ -10,9 +10,9 @@ import polars as pl
 from generators.serving import stages, state
 from tests.accuracy.runs import Layout, Played, play, stored
 from tracekit.analysis import RequestFailures, RequestGoodput, compare, request_failures
-from tracekit.analysis.normal_times import ENOUGH_GOOD
-from tracekit.analysis.request_goodput import judge_requests, request_goodput
-from tracekit.analysis.slo import Slo, SloSet, parsed_slo
+from tracekit.analysis.requests.goodput import judge_requests, request_goodput
+from tracekit.analysis.requests.normal_times import ENOUGH_GOOD
+from tracekit.analysis.requests.slo import Slo, SloSet, parsed_slo
 from tracekit.store import Database
 
 LAYOUT = Layout(baseline_s=30.0, window_s=60.0)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import tracekit
-from tracekit.analysis.hangs import Hang, explain_hang
+from tracekit.analysis.jobs.hangs import Hang, explain_hang
 from tracekit.importers.flight_recorder import Dump, read_dump, recognises
 
 

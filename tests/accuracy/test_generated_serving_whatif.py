@@ -7,7 +7,7 @@ import pytest
 from tests.accuracy.runs import Layout, play, stored
 from tests.accuracy.serving_whatif import PAIRS, asked, outcomes
 from tracekit.analysis import RequestWhatIf, request_whatif
-from tracekit.analysis.request_whatif import TOLERATED_ERROR
+from tracekit.analysis.requests.whatif import TOLERATED_ERROR
 from tracekit.errors import UsageError
 
 SHORT = Layout(baseline_s=10.0, window_s=20.0)

@@ -11,9 +11,9 @@ import pytest
 from tests.sql.headers import named_under
 from tests.unit.analysis.rows import Request, write_units
 from tracekit import queries
-from tracekit.analysis.missed_stages import lost_by_stage
-from tracekit.analysis.request_goodput import judge_requests
-from tracekit.analysis.slo import SloSet, parsed_slo
+from tracekit.analysis.requests.goodput import judge_requests
+from tracekit.analysis.requests.missed_stages import lost_by_stage
+from tracekit.analysis.requests.slo import SloSet, parsed_slo
 from tracekit.analysis.temporary import create_table
 from tracekit.store import Database
 

@@ -11,8 +11,8 @@ import pytest
 from tests.sql.headers import named_under, view_under
 from tests.unit.stages.stored import SERVER, Span, store
 from tracekit import queries
-from tracekit.analysis.request_goodput import judge_requests
-from tracekit.analysis.slo import SloSet, parsed_slo
+from tracekit.analysis.requests.goodput import judge_requests
+from tracekit.analysis.requests.slo import SloSet, parsed_slo
 from tracekit.analysis.temporary import create_table
 from tracekit.stages import update_units
 from tracekit.stages.mapping import EXPORTERS, batch_statement

@@ -45,6 +45,18 @@ ALLOWED = {
     "cli": FOUNDATION | {"output", "ingest", "analysis", "report", "api", "store", "receiver", "serving", "warehouse"},
 }
 
+# Inside the analysis: what each room of questions may import beside what every answer stands on (its single modules).
+QUESTIONS = {
+    "statistics": set(),
+    "replay": set(),
+    "batching": set(),
+    "tail": {"statistics"},
+    "requests": {"batching"},
+    "compare": {"statistics", "tail", "requests"},
+    "stragglers": set(),
+    "jobs": {"replay", "stragglers"},
+}
+
 # Modules that outsiders may name beside their room: code that numba compiles into other code.
 DOORS = {"kernels.hash_table", "kernels.unaligned", "records.attribute_keys"}
 
@@ -118,6 +130,22 @@ def test_rooms_are_entered_by_their_front_door() -> None:
         if ".".join((head, inner[0])) not in DOORS
     }
     assert not deep
+
+
+@pytest.mark.parametrize("room", sorted(QUESTIONS))
+def test_a_question_stands_on_the_rooms_below_it(room: str) -> None:
+    """A tail knows nothing of comparisons, stragglers nothing of ledgers; arithmetic knows no question."""
+    reached = {
+        ".".join(name.split(".")[2:3])
+        for path in (ROOT / "tracekit" / "analysis" / room).glob("*.py")
+        for name in imported_names(path)
+        if name.startswith("tracekit.analysis.")
+    }
+    assert reached & set(QUESTIONS) - {room} <= QUESTIONS[room]
+
+
+def test_every_room_of_the_analysis_has_a_place() -> None:
+    assert {path.parent.name for path in (ROOT / "tracekit" / "analysis").glob("*/__init__.py")} == set(QUESTIONS)
 
 
 def test_every_part_has_a_layer() -> None:

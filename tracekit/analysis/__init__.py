@@ -13,25 +13,19 @@ from tracekit.analysis.answer import (
     registered,
 )
 from tracekit.analysis.batching import ServingChange
-from tracekit.analysis.blocks import MINIMUM_BLOCKS
-from tracekit.analysis.changed_metrics import changed_metrics
 from tracekit.analysis.checks import CHECKS, Check, Finding
-from tracekit.analysis.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
-from tracekit.analysis.compare import compare
-from tracekit.analysis.compare_answer import CompareAnswer
-from tracekit.analysis.comparison import Comparison, Layout
-from tracekit.analysis.culprits import LOST_SHARE
+from tracekit.analysis.compare.answer import CompareAnswer
+from tracekit.analysis.compare.question import compare
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.failures import FailuresAnswer, failures
 from tracekit.analysis.goodput import GoodputAnswer, goodput
-from tracekit.analysis.hangs import Hang, explain_hang
-from tracekit.analysis.job_failures import JobFailures
-from tracekit.analysis.job_goodput import JobGoodput
-from tracekit.analysis.judgement import Judgement, judge, judge_like
+from tracekit.analysis.jobs.failures import JobFailures
+from tracekit.analysis.jobs.goodput import JobGoodput
+from tracekit.analysis.jobs.hangs import Hang, explain_hang
+from tracekit.analysis.jobs.peaks import DEVICES, PRECISIONS
+from tracekit.analysis.jobs.whatif import WhatIfAnswer, whatif
 from tracekit.analysis.measured import BASELINE, SELECTION, MeasuredUnits, quantile_ns
 from tracekit.analysis.metrics import MetricsAnswer, metrics
-from tracekit.analysis.missed_stages import INTRINSIC
-from tracekit.analysis.peaks import DEVICES, PRECISIONS
 from tracekit.analysis.population import FROM_MESSAGE, IMPLAUSIBLE, NO_MODEL_CALL, OTHER_LAYER
 from tracekit.analysis.quality import QualityAnswer, quality
 from tracekit.analysis.replay import (
@@ -44,18 +38,25 @@ from tracekit.analysis.replay import (
     published_slowdowns,
     what_if,
 )
-from tracekit.analysis.request_failures import request_failures
-from tracekit.analysis.request_failures_answer import RequestFailures
-from tracekit.analysis.request_goodput import request_goodput
-from tracekit.analysis.request_goodput_answer import BUCKETS, Mode, RequestGoodput
-from tracekit.analysis.request_whatif import RequestWhatIf, request_whatif
-from tracekit.analysis.request_whatif_basis import WhatIfBasis
+from tracekit.analysis.requests.failures import request_failures
+from tracekit.analysis.requests.failures_answer import RequestFailures
+from tracekit.analysis.requests.goodput import request_goodput
+from tracekit.analysis.requests.goodput_answer import BUCKETS, Mode, RequestGoodput
+from tracekit.analysis.requests.missed_stages import INTRINSIC
+from tracekit.analysis.requests.slo import TERMS, Slo, SloSet, slo_file
+from tracekit.analysis.requests.whatif import RequestWhatIf, request_whatif
+from tracekit.analysis.requests.whatif_basis import WhatIfBasis
 from tracekit.analysis.selection import CALLS_UNIT_LIMIT, Selection
-from tracekit.analysis.slo import TERMS, Slo, SloSet, slo_file
-from tracekit.analysis.stragglers import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
-from tracekit.analysis.tail import chosen_quantile, tail
-from tracekit.analysis.tail_answer import TailAnswer
-from tracekit.analysis.verdict import (
+from tracekit.analysis.statistics.blocks import MINIMUM_BLOCKS
+from tracekit.analysis.stragglers.culprits import LOST_SHARE
+from tracekit.analysis.stragglers.question import CLEAR_SHARE, MINIMUM_STEPS, TOLD_SHARE, StragglersAnswer, stragglers
+from tracekit.analysis.tail.answer import TailAnswer
+from tracekit.analysis.tail.changed_metrics import changed_metrics
+from tracekit.analysis.tail.cohorts import REFERENCE, TAIL, Cohort, StageSums, band_cohort, edge_cohorts
+from tracekit.analysis.tail.comparison import Comparison, Layout
+from tracekit.analysis.tail.explain import chosen_quantile, tail
+from tracekit.analysis.tail.judgement import Judgement, judge, judge_like
+from tracekit.analysis.tail.verdict import (
     certain_stages,
     clear_differences,
     grown_stages,
@@ -72,9 +73,8 @@ from tracekit.analysis.verdict import (
     slower_stages,
     told_stages,
 )
-from tracekit.analysis.whatif import WhatIfAnswer, whatif
-from tracekit.analysis.whose import clear_whose
-from tracekit.analysis.windows import window_cohort
+from tracekit.analysis.tail.whose import clear_whose
+from tracekit.analysis.tail.windows import window_cohort
 from tracekit.analysis.worded import has_words, in_words, picture_for, words_for
 
 __all__ = [

@@ -11,10 +11,10 @@ from tracekit.analysis.answer import BaseAnswer, question, registered
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.exact import machine
 from tracekit.analysis.job_evidence import job_evidence
-from tracekit.analysis.job_failures import INCIDENT_SCHEMA, JobFailures, job_failures
+from tracekit.analysis.jobs.failures import INCIDENT_SCHEMA, JobFailures, job_failures
 from tracekit.analysis.request_evidence import request_evidence
-from tracekit.analysis.request_failures import request_failures
-from tracekit.analysis.request_failures_answer import RequestFailures
+from tracekit.analysis.requests.failures import request_failures
+from tracekit.analysis.requests.failures_answer import RequestFailures
 from tracekit.schema import FailuresVerdict
 from tracekit.store import Database
 

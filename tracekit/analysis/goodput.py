@@ -12,11 +12,11 @@ from tracekit.analysis.answer import BaseAnswer, question, registered
 from tracekit.analysis.evidence import Evidence
 from tracekit.analysis.exact import machine
 from tracekit.analysis.job_evidence import job_evidence
-from tracekit.analysis.job_goodput import LEAVES_SCHEMA, JobGoodput, job_goodput
+from tracekit.analysis.jobs.goodput import LEAVES_SCHEMA, JobGoodput, job_goodput
 from tracekit.analysis.request_evidence import request_evidence
-from tracekit.analysis.request_goodput import request_goodput
-from tracekit.analysis.request_goodput_answer import Mode, RequestGoodput
-from tracekit.analysis.slo import SloSet
+from tracekit.analysis.requests.goodput import request_goodput
+from tracekit.analysis.requests.goodput_answer import Mode, RequestGoodput
+from tracekit.analysis.requests.slo import SloSet
 from tracekit.errors import UsageError
 from tracekit.schema import GoodputVerdict
 from tracekit.store import Database

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis.answer import BaseAnswer, question, registered
-from tracekit.analysis.bucket_quantiles import bucket_quantiles
 from tracekit.analysis.checks import found
 from tracekit.analysis.evidence import Evidence
+from tracekit.analysis.statistics.bucket_quantiles import bucket_quantiles
 from tracekit.analysis.temporary import create_table, rows
 from tracekit.errors import UsageError
 from tracekit.schema import METRIC_GROUPS, MetricsVerdict

@@ -62,7 +62,7 @@ class Questions(ABC):
         baseline: str = "auto",
         outcome: str = OUTCOMES[0],
     ) -> TailAnswer:
-        """Which stage made the slow ones slow; see `tracekit.analysis.tail`.
+        """Which stage made the slow ones slow; see `tracekit.analysis.tail.explain`.
 
         >>> answer = store.tail("ttft", where="attributes['scenario'] = 'overload'",
         ...                     baseline="attributes['scenario'] = 'steady'")
@@ -78,7 +78,7 @@ class Questions(ABC):
     def changed_metrics(
         self, metrics: Sequence[Metric], *, where: str | None = None, outcome: str = OUTCOMES[0]
     ) -> pl.DataFrame:
-        """In which metrics anything stands out over time; see `tracekit.analysis.changed_metrics`.
+        """In which metrics anything stands out over time; see `tracekit.analysis.tail.changed_metrics`.
 
         >>> store.changed_metrics(["ttft", "e2e"])["metric"].to_list()
         ['ttft', 'e2e']
@@ -87,7 +87,7 @@ class Questions(ABC):
         return found
 
     def stragglers(self, *, job: str | None = None) -> StragglersAnswer:
-        """Which rank made the others wait; see `tracekit.analysis.stragglers`.
+        """Which rank made the others wait; see `tracekit.analysis.stragglers.question`.
 
         >>> answer = store.stragglers()
         >>> answer.verdict
@@ -97,7 +97,7 @@ class Questions(ABC):
         return answer
 
     def whatif(self, change: str, *, job: str | None = None) -> WhatIfAnswer:
-        """What the steps of a job would take under a change; see `tracekit.analysis.whatif`.
+        """What the steps of a job would take under a change; see `tracekit.analysis.jobs.whatif`.
 
         For requests see `whatif_requests`.
 
@@ -117,7 +117,7 @@ class Questions(ABC):
         baseline: str | None = None,
         slo: str | SloSet | None = None,
     ) -> RequestWhatIf:
-        """What requests would take under changes of their engines; see `tracekit.analysis.request_whatif`.
+        """What requests would take under changes of their engines; see `tracekit.analysis.requests.whatif`.
 
         >>> answer = store.whatif_requests("batch=16", metric="ttft", quantile=0.9)
         >>> answer.verdict in ("faster", "no_difference", "not_reproduced")
@@ -136,7 +136,7 @@ class Questions(ABC):
         mode: Mode = "tracekit",
         objective: float | None = None,
     ) -> RequestGoodput:
-        """How much of what clients asked for was good; see `tracekit.analysis.request_goodput`.
+        """How much of what clients asked for was good; see `tracekit.analysis.requests.goodput`.
 
         >>> answer = store.request_goodput("ttft=2s,e2e=10s")
         >>> answer.attempted == answer.good + sum(answer.buckets.values())
@@ -148,7 +148,7 @@ class Questions(ABC):
         return answer
 
     def request_failures(self, *, where: str | None = None) -> RequestFailures:
-        """Which requests failed and what failed first; see `tracekit.analysis.request_failures`.
+        """Which requests failed and what failed first; see `tracekit.analysis.requests.failures`.
 
         >>> answer = store.request_failures()
         >>> answer.failed, answer.invalid, answer.aborted
@@ -166,7 +166,7 @@ class Questions(ABC):
         slo: str | SloSet | None = None,
         where: str | None = None,
     ) -> CompareAnswer:
-        """What changed between two groups of requests; see `tracekit.analysis.compare`.
+        """What changed between two groups of requests; see `tracekit.analysis.compare.question`.
 
         `other` is the store that holds `before`, where it is not this one; then no server may hold either.
 

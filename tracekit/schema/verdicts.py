@@ -70,7 +70,7 @@ queue and prefill in one, or have prefill and decode on engines of their own, wh
 """
 
 HangVerdict = Literal["desync", "device_stuck", "host_stuck", "wait_for", "transport", "no_hang", "no_dumps"]
-"""Which rule tells who hung a job; see `tracekit.analysis.hangs`."""
+"""Which rule tells who hung a job; see `tracekit.analysis.jobs.hangs`."""
 
 GoodputVerdict = Literal["ledger", "no_jobs"]
 """What a goodput answer holds of training: ledgers of jobs, or there is no job."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.stages.stored import CLIENT, CONSUMER, ERROR, PRODUCER, SERVER, Span, store
 from tracekit.analysis import failures, quality, request_failures, request_goodput, tail
-from tracekit.analysis.compare import compare
+from tracekit.analysis.compare.question import compare
 from tracekit.analysis.coverage import coverage_frame
 from tracekit.stages import update_units
 from tracekit.store import Database

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tracekit as tk
-from tracekit.analysis.change import episode
-from tracekit.analysis.differences import exact_chance
+from tracekit.analysis.tail.change import episode
+from tracekit.analysis.tail.differences import exact_chance
 
 
 def noise(seed: int, count: int = 128, memory: float = 0.0) -> np.ndarray:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.culprits import charged, culprits, spread
-from tracekit.analysis.knock_on import with_knock_on
-from tracekit.analysis.slow_ranks import SLOW_SCHEMA
+from tracekit.analysis.stragglers.culprits import charged, culprits, spread
+from tracekit.analysis.stragglers.knock_on import with_knock_on
+from tracekit.analysis.stragglers.slow_ranks import SLOW_SCHEMA
 
 S = 1_000_000_000
 RANKS, STEPS = 8, 50

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tests.unit.analysis.rows import MS, Request, Step
 from tracekit.analysis import changed_metrics, tail
-from tracekit.analysis.change import _Episode, _whole
+from tracekit.analysis.tail.change import _Episode, _whole
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]

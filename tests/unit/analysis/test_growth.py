@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.analysis.rows import MS, Request, Step
 from tracekit.analysis import TailAnswer, tail
-from tracekit.analysis.services import EDGE_SCHEMA, ranked_services
+from tracekit.analysis.tail.services import EDGE_SCHEMA, ranked_services
 from tracekit.store import Database
 from tracekit.wording import services_sentence
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analysis.hung_jobs import Call, Dumps, hung_job, mesh
-from tracekit.analysis.hangs import Hang, explain_hang
-from tracekit.analysis.job_hangs import hangs_apart
+from tracekit.analysis.jobs.hang_incidents import hangs_apart
+from tracekit.analysis.jobs.hangs import Hang, explain_hang
 from tracekit.importers.flight_recorder import ENTRY_SCHEMA, GROUP_SCHEMA
 
 sizes = st.tuples(st.integers(2, 4), st.integers(2, 4))

@@ -168,7 +168,7 @@ def test_nothing_is_given_back_where_nobody_is_slow(database: Database) -> None:
 
 
 def test_steps_too_many_to_replay_unasked_are_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.analysis.job_savings.MOST_SPANS", 100)
+    monkeypatch.setattr("tracekit.analysis.jobs.savings.MOST_SPANS", 100)
     answer = goodput(built(database, slow_job(20)))
     assert answer.training.savings.select("change", "verdict", "spans").rows() == [(None, "too_large", 144)]
     assert "its steps have 144 spans" in answer.summary

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.analysis.rows import Request, Step
 from tracekit.analysis import TailAnswer, load_bounds_ns, tail
-from tracekit.analysis.load import HIGHER_FACTOR
+from tracekit.analysis.tail.load import HIGHER_FACTOR
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.analysis import MetricsAnswer, metrics
-from tracekit.analysis.bucket_quantiles import bucket_quantiles
+from tracekit.analysis.statistics.bucket_quantiles import bucket_quantiles
 from tracekit.api import Store
 from tracekit.errors import UsageError
 

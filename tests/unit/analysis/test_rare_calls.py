@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.unit.analysis.rows import MS, Request, Step
 from tracekit.analysis import TailAnswer, tail
-from tracekit.analysis.rare_calls import order_chance
+from tracekit.analysis.tail.rare_calls import order_chance
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.unit.analysis.requests_received import MS, S, Seen, call, receive, root
 from tests.unit.analysis.rows import Request, Step
 from tracekit.analysis import request_goodput
-from tracekit.analysis.missed_stages import largest_remainders
-from tracekit.analysis.request_goodput_answer import BUCKETS
-from tracekit.analysis.slo import slo_set
+from tracekit.analysis.requests.goodput_answer import BUCKETS
+from tracekit.analysis.requests.missed_stages import largest_remainders
+from tracekit.analysis.requests.slo import slo_set
 from tracekit.errors import QueryError, UsageError
 from tracekit.store import Database
 from tracekit.wording import goodput_notes

@@ -11,8 +11,8 @@ import pytest
 
 from tests.unit.analysis.rows import MS, Request, Step
 from tracekit.analysis import clear_whose, tail
-from tracekit.analysis.significance import BeforeSide, SlicedSide, from_slices, from_windows, shrinking
-from tracekit.analysis.whose import WHOSE_SCHEMA
+from tracekit.analysis.statistics.significance import BeforeSide, SlicedSide, from_slices, from_windows, shrinking
+from tracekit.analysis.tail.whose import WHOSE_SCHEMA
 from tracekit.store import Database
 
 Write = Callable[[Sequence[Request | Step]], Database]

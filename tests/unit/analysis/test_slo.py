@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.slo import PRESETS, Slo, duration_ns, parsed_slo, slo_file, slo_set
+from tracekit.analysis.requests.slo import PRESETS, Slo, duration_ns, parsed_slo, slo_file, slo_set
 from tracekit.errors import UsageError
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.slow_ranks import slow_times
+from tracekit.analysis.stragglers.slow_ranks import slow_times
 
 MS = 1_000_000
 RANKS, STEPS = 8, 64

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis import blocks, quantile_ns
-from tracekit.analysis.influence import BandSums, influence_sums
-from tracekit.analysis.mix import CohortSums, mix_split
-from tracekit.analysis.rounding import apportioned, rounded_parts, rounded_quotient
-from tracekit.analysis.significance import (
+from tracekit.analysis import quantile_ns
+from tracekit.analysis.statistics import blocks
+from tracekit.analysis.statistics.influence import BandSums, influence_sums
+from tracekit.analysis.statistics.rounding import apportioned, rounded_parts, rounded_quotient
+from tracekit.analysis.statistics.significance import (
     SlicedSide,
     adjusted_p_values,
     from_slices,
@@ -19,6 +19,7 @@ from tracekit.analysis.significance import (
     student_quantile,
     student_two_sided,
 )
+from tracekit.analysis.tail.mix import CohortSums, mix_split
 
 amounts = st.lists(st.integers(-(10**18), 10**18), min_size=1, max_size=30)
 

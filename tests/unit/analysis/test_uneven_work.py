@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.uneven_work import uneven_excess, uneven_work
+from tracekit.analysis.stragglers.uneven_work import uneven_excess, uneven_work
 
 MS = 1_000_000
 RANKS, STEPS = 4, 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.wait_graph import distances, ends_of_waiting
+from tracekit.analysis.jobs.wait_graph import distances, ends_of_waiting
 
 graphs = st.integers(1, 8).flatmap(
     lambda count: st.fixed_dictionaries({node: st.sets(st.integers(0, count - 1)) for node in range(count)})

@@ -6,7 +6,7 @@ from typing import get_args
 
 from investigation import headlines, page, question, tables
 
-from tracekit.analysis.compare_answer import Verdict as CompareVerdict
+from tracekit.analysis.compare.answer import Verdict as CompareVerdict
 from tracekit.charts.culprit import BLAMELESS_VERDICTS
 from tracekit.schema import METRICS, EvidenceVerdict, Outcome, TailVerdict
 

@@ -1,0 +1,1 @@
+"""What changed between two groups of requests, at the same mix."""

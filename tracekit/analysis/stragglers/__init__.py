@@ -1,0 +1,1 @@
+"""Which rank, host, link or pipeline stage made the others wait."""
