@@ -50,18 +50,20 @@ def ask(file: StoreFile) -> TailQuestion:
 
     Ends the page where the address names something that is not here.
     """
+    if "metric" not in st.query_params and "metric" not in st.session_state:
+        # Not as the widget's default: that has no place in the address, and what is first changes as a store fills.
+        st.session_state["metric"] = first_metric(file)
     address = Address("tail", _PARAMETERS)
-    first = first_metric(file)
     address.choice("metric", list(METRICS), missing=f"the metrics are {', '.join(METRICS)}")
     address.choice("quantile", QUANTILES, missing=f"the quantiles are {', '.join(QUANTILES)}")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         metric = st.segmented_control(
-            "Metric", list(METRICS), default=first, key="metric", bind="query-params", required=True
+            "Metric", list(METRICS), default=DEFAULT_METRIC, key="metric", bind="query-params", required=True
         )
         quantile = st.select_slider(
             "Slow from quantile", QUANTILES, value=AUTOMATIC, key="quantile", bind="query-params", width=200
         )
-        kind = METRICS[metric or first].unit_kind
+        kind = METRICS[metric or DEFAULT_METRIC].unit_kind
         filters = scope().of(kind)
         attribute, values, value = _attribute(file, kind, address)
         baseline = _baseline(filters, attribute, values, value, address)
@@ -70,7 +72,9 @@ def ask(file: StoreFile) -> TailQuestion:
         filters = replace(filters, attribute_condition=_value_condition(attribute, values, value))
     st.session_state["last_question"] = address.own()
     _say_what_does_not_fit(kind)
-    return TailQuestion(metric or first, _QUANTILE_OF[quantile], filters.sql(), baseline, filters.outcome or Outcome.OK)
+    return TailQuestion(
+        metric or DEFAULT_METRIC, _QUANTILE_OF[quantile], filters.sql(), baseline, filters.outcome or Outcome.OK
+    )
 
 
 def first_metric(file: StoreFile) -> Metric:

@@ -37,7 +37,8 @@
 --   conflicts: first_token, where the value cannot be: Envoy's AI gateway writes the event of the first token when
 --     the stream ends (all versions that trace, 0.3 to today's RecordResponseChunks in EndSpan).
 --   outcome: what the call itself says, by its status and by why it finished; unknown for a stream, or an answer with
---     an id, that tells of no end and counts no tokens: it was cut, or left; NULL where it says nothing.
+--     an id from a library that tells every end, that tells of none and counts no tokens: it was cut, or left; NULL
+--     where it says nothing.
 --     OpenInference shows by the first token that a call streams, and ends only whole streams well.
 WITH
 flagged AS (
@@ -264,9 +265,10 @@ told AS (
         coalesce(
             batch_spans.attributes['openinference.span.kind']::VARCHAR = 'LLM' AND batch_spans.status_code = 0, FALSE
         ) AS is_left_open,
-        -- Whoever tells the id of a whole answer tells how it finished.
+        -- These libraries tell how every whole answer finished; others may tell no more of one than its id.
         coalesce(
-            batch_spans.attributes['gen_ai.response.id'] IS NOT NULL
+            regexp_matches(batch_spans.scope_name, '^opentelemetry[.](instrumentation|util[.]genai)\b')
+            AND batch_spans.attributes['gen_ai.response.id'] IS NOT NULL
             AND batch_spans.attributes['gen_ai.operation.name']::VARCHAR
             IN ('chat', 'text_completion', 'generate_content'),
             FALSE

@@ -12,6 +12,7 @@ from tracekit.store import Database
 
 CHAIN = Span(1, 0, 100, "chain")
 CALL = Span(2, 10, 90, "chat", parent=1, kind=CLIENT, attributes={"gen_ai.operation.name": "chat"})
+OPENAI = "opentelemetry.instrumentation.openai_v2"
 PARSER = Span(3, 70, 95, "parser", parent=1)
 
 
@@ -36,17 +37,18 @@ def test_what_began_with_work_of_its_own_has_that(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "outcome"),
+    ("scope", "told", "outcome"),
     [
-        ({"gen_ai.response.id": "x"}, "unknown"),
-        ({"gen_ai.response.id": "x", "gen_ai.response.finish_reasons": '["stop"]'}, "ok"),
-        ({"gen_ai.response.id": "x", "gen_ai.usage.output_tokens": 3}, "ok"),
-        ({}, "ok"),
+        (OPENAI, {"gen_ai.response.id": "x"}, "unknown"),
+        (OPENAI, {"gen_ai.response.id": "x", "gen_ai.response.finish_reasons": '["stop"]'}, "ok"),
+        (OPENAI, {"gen_ai.response.id": "x", "gen_ai.usage.output_tokens": 3}, "ok"),
+        (OPENAI, {}, "ok"),
+        ("a library that tells no ends", {"gen_ai.response.id": "x"}, "ok"),
     ],
 )
 def test_an_answer_that_began_and_tells_of_no_end_is_unknown(
-    database: Database, told: dict[str, Any], outcome: str
+    database: Database, scope: str, told: dict[str, Any], outcome: str
 ) -> None:
     """A client that closes its stream leaves the id of the answer, and nothing more."""
-    store(database, [replace(CALL, parent=0, attributes=CALL.attributes | told)])
+    store(database, [replace(CALL, parent=0, scope=scope, attributes=CALL.attributes | told)])
     assert request(database)["outcome"] == outcome

@@ -53,7 +53,6 @@ PATTERNS = (
         r"other ranks?\b", r"peer (failed|died|exited)",
     ),
     _points("scheduler", "platform", r"due to (preempt|time limit)"),
-    _points("host", "platform", r"due to node fail"),
     _follows(
         TEARDOWN,
         r"sigterm", r"signal 15", r"terminated by (the )?(scheduler|agent|launcher)", r"scancel",
