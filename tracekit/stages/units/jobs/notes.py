@@ -80,15 +80,23 @@ def _of_attempts(attempts: list[Attempt], window: Window, *, has_scheduler: bool
     rootless = [one.number for one in attempts if not one.spans.filter(pl.col("phase") == "attempt").height]
     return [
         ("attempts_overlap", len(overlapping),
-         f"attempts {_listed(overlapping)} still have spans after the next one began: what lies there is set aside"),
-        ("attempts_without_root", len(rootless), f"attempts {_listed(rootless)} have no span of their own"),
+         f"{_attempts(overlapping, 'still has', 'still have')} spans after the next one began: what lies there is set "
+         "aside"),
+        ("attempts_without_root", len(rootless),
+         _attempts(rootless, "has no span of its own", "have no span of their own")),
         ("grants_unseen", len(ungranted),
-         f"nothing tells when attempts {_listed(ungranted)} were granted their accelerators: queue and gang_wait are "
+         f"nothing tells when {_attempts(ungranted, 'was', 'were')} granted accelerators: queue and gang_wait are "
          "told apart by the scheduler's gauge, to its interval, or count as queue"),
-        ("attempts_without_steps", len(without), f"attempts {_listed(without)} tell of no step"),
+        ("attempts_without_steps", len(without), _attempts(without, "tells of no step", "tell of no step")),
         ("onset_unsure", len(unsure),
-         f"nothing tells when attempts {_listed(unsure)} broke: taken as the middle of the step that was not finished"),
+         f"nothing tells when {_attempts(unsure, 'broke', 'broke')}: taken as the middle of the step that was not "
+         "finished"),
     ]  # fmt: skip
+
+
+def _attempts(numbers: list[int], of_one: str, of_several: str) -> str:
+    """What is said of some attempts, with the verb of one or of several."""
+    return f"attempt {numbers[0]} {of_one}" if len(numbers) == 1 else f"attempts {_listed(numbers)} {of_several}"
 
 
 def _interval_ns(held: pl.DataFrame) -> int:
