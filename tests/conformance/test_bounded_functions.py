@@ -129,6 +129,43 @@ def test_json_that_is_nested_deeply_is_never_made_variant(asked: Database, state
         read_only_sql(asked, statement)
 
 
+DEEP = "(repeat('[', 16000) || repeat(']', 16000))"
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        (f"SELECT cast_to_type({DEEP}::JSON, attributes) FROM base.spans", "CAST_TO_TYPE"),
+        (f"SELECT list_resize([attributes], 5, {DEEP}::JSON) FROM base.spans", "LIST_RESIZE"),
+        (f"SELECT array_resize([attributes], 5, {DEEP} -> '$') FROM base.spans", "ARRAY_RESIZE"),
+        (
+            "WITH RECURSIVE found AS (SELECT attributes, 0 AS n FROM base.spans UNION ALL "
+            f"SELECT {DEEP}::JSON, n + 1 FROM found WHERE n < 1) SELECT count(*) FROM found",
+            "RECURSIVE",
+        ),
+    ],
+)
+def test_json_does_not_take_the_type_of_a_variant_beside_it(asked: Database, statement: str, found: str) -> None:
+    """DuckDB converts it there unasked, by the same recursion."""
+    with pytest.raises(tk.QueryError, match=f"{found} may not stand beside JSON here"):
+        read_only_sql(asked, statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"SELECT attributes FROM base.spans UNION ALL SELECT {DEEP}::JSON",
+        f"SELECT [attributes, {DEEP}::JSON] FROM base.spans",
+        f"SELECT coalesce(attributes, {DEEP}::JSON) FROM base.spans",
+        f"SELECT lag(attributes, 1, {DEEP}::JSON) OVER () IS NULL FROM base.spans",
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT [i] FROM n",
+        "SELECT list_resize([1], 2)",
+    ],
+)
+def test_what_makes_json_of_a_variant_is_answered(asked: Database, statement: str) -> None:
+    assert read_only_sql(asked, statement).frame.width == 1
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -32,6 +32,10 @@ _FUNCTIONS_THAT_READ_TYPES = frozenset(
     {"cast_to_type", "from_json", "from_json_strict", "json_transform", "json_transform_strict", "make_type"}
 )
 _VARIANT = "variant"
+# What converts JSON to the type of something beside it, which may be VARIANT, without a word of it: the second half of
+# a recursion, the value that fills a list.
+_CONVERTING = frozenset({"recursive", "list_resize", "array_resize", "cast_to_type"})
+_MAKING_JSON = ("json", "->")
 _MOST_CHARACTERS = 131_072
 """Longest statement: what is longer takes seconds to read, in which nothing else of the process is done."""
 _LACKING = "Out of Memory"
@@ -65,6 +69,11 @@ def check_only_looks(statement: str) -> None:
         raise QueryError(
             "a SELECT may not cast to VARIANT here: JSON that is nested deeply would end the process; "
             "use JSON, and another name for a column of your own"
+        )
+    if converting := _converts_json(words):
+        raise QueryError(
+            f"{converting} may not stand beside JSON here: where it becomes VARIANT, JSON that is nested deeply would end "
+            "the process; use text, or attributes['key']"
         )
 
 
@@ -121,6 +130,14 @@ def _casts_to_variant(words: list[str]) -> bool:
             if not word.startswith('"') or before == "::" or (may_be_type and after[:1] in (")", "[", ",")):
                 return True
     return False
+
+
+def _converts_json(words: list[str]) -> str | None:
+    """What might make VARIANT of JSON unasked, in a statement that has JSON."""
+    said = [word.strip('"').lower() for word in words if not word.startswith("'")]
+    if not any(sign in word for word in said for sign in _MAKING_JSON):
+        return None
+    return next((word.upper() for word in said if word in _CONVERTING), None)
 
 
 def _words(statement: str) -> list[tuple[int, str]]:
