@@ -198,3 +198,10 @@ def test_an_engine_and_its_master_go_together(tmp_path: Path) -> None:
     done = tracekit("build", "x", "--to", "w", "--engine", "spark", cwd=tmp_path)
     assert done.returncode == 2
     assert "--engine spark and --master URL go together" in done.stderr
+
+
+@pytest.mark.parametrize("missing", ["/nowhere/a", "./a", "yesterday.duckdb"])
+def test_a_side_of_a_comparison_that_is_a_path_is_no_condition(folder: Path, missing: str) -> None:
+    """A store that is not there is told by its name, not read as SQL."""
+    done = tracekit("compare", missing, "model = 'm'", cwd=folder)
+    assert (done.returncode, f"there is no trace store at {Path(missing)}" in done.stderr) == (1, True)

@@ -26,7 +26,7 @@ class FailuresAnswer(BaseAnswer):
 
     failed: attempts and requests that failed; counts: requests that were aborted, rejected or invalid. training:
     failures of jobs. serving: failures of requests, None where there are none to tell. units: None, jobs have units of
-    their own.
+    their own. job, known_jobs: the job that was asked for and, where nothing of it failed, those that there are.
     """
 
     schema: ClassVar = {"incidents": INCIDENT_SCHEMA}
@@ -38,6 +38,8 @@ class FailuresAnswer(BaseAnswer):
     serving: RequestFailures | None = None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("aborted", "rejected", "invalid"), 0))
     units: None = None
+    job: str | None = None
+    known_jobs: tuple[str, ...] = ()
 
     @property
     def incidents(self) -> pl.DataFrame:
@@ -78,4 +80,5 @@ def failures(
     counts["rejected"] += serving.shed if serving else 0
     verdict: FailuresVerdict = "failures" if failed else "no_failures"
     evidence = job_evidence(database) if serving is None else request_evidence(database)
-    return FailuresAnswer(failed, training, verdict, evidence, serving, counts)
+    known = () if job is None or failed else tuple(database.query("jobs/jobs", job=None)["job_id"].to_list())
+    return FailuresAnswer(failed, training, verdict, evidence, serving, counts, job=job, known_jobs=known)

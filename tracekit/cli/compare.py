@@ -20,6 +20,8 @@ from tracekit.warehouse import is_warehouse
 
 CHECK_FAILED_EXIT_CODE = 3
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+# No condition, window or version begins or ends so.
+_PATH = re.compile(r"(?:\.{0,2}|~)/.*|[^'\"]*\.duckdb", re.DOTALL)
 
 
 @click.command()
@@ -76,14 +78,18 @@ def _answer(before: str, after: str, database: Path, *, slo: str | None, where: 
 
 
 def _opened(opened: ExitStack, side: str) -> Store | None:
-    """The store or warehouse that a side names, None where it is neither."""
+    """The store or warehouse that a side names, None where it names none.
+
+    Raises `StoreError` for a path at which there is none.
+    """
     path = Path(side)
     try:
         is_store = path.is_file() or is_warehouse(path)
     except OSError:
         # A condition may be longer than a name of a file can be.
         return None
-    return opened.enter_context(opened_store(path, read_only=True)) if is_store else None
+    is_meant = is_store or _PATH.fullmatch(side) is not None
+    return opened.enter_context(opened_store(path, read_only=True)) if is_meant else None
 
 
 def _parsed_share(text: str) -> float:

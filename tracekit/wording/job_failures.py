@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracekit.analysis import FailuresAnswer, JobFailures, words_for
-from tracekit.wording.job_goodput import hours_text
+from tracekit.wording.job_goodput import hours_text, nothing_text
 from tracekit.wording.numbers import duration_text
 
 _NAMED = 3
@@ -28,9 +28,12 @@ def job_failures_summary(answer: JobFailures) -> str:
 
 @words_for(FailuresAnswer)
 def failures_summary(answer: FailuresAnswer) -> str:
-    """What failed in jobs and in requests."""
+    """What failed in jobs and in requests; of a job that is not here that, and which are."""
     said = [part.summary for part in (answer.training, answer.serving) if part is not None and part.summary]
-    return "\n".join(said) or "No attempt of a job failed."
+    if said:
+        return "\n".join(said)
+    is_here = answer.job is None or not answer.known_jobs or answer.job in answer.known_jobs
+    return "No attempt of a job failed." if is_here else nothing_text(answer.job, answer.known_jobs)
 
 
 def incidents_sentence(incidents: pl.DataFrame) -> str:

@@ -190,9 +190,16 @@ def test_scaling_compares_runs_of_different_size(database: Database) -> None:
 
 
 def test_a_job_that_is_not_there_is_told_with_those_that_are(database: Database) -> None:
-    """The answer says what to ask instead."""
+    """The answers say what to ask instead."""
     answer = goodput(built(database, crashed(resume=6)), job="k")
     assert (answer.verdict, answer.summary) == ("no_jobs", "The store holds no job 'k'; there are 'j'.")
+    assert failures(database, job="k").summary == answer.summary
+
+
+def test_a_job_without_a_failure_is_there(database: Database) -> None:
+    job = Job()
+    job.steps(0, 3, 0, world=2)
+    assert failures(built(database, job), job="j").summary == "No attempt of a job failed."
 
 
 def test_an_empty_store_has_no_jobs(database: Database) -> None:
