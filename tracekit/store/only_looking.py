@@ -72,8 +72,8 @@ def check_only_looks(statement: str) -> None:
         )
     if converting := _converts_json(words):
         raise QueryError(
-            f"{converting} may not stand beside JSON here: where it becomes VARIANT, JSON that is nested deeply would end "
-            "the process; use text, or attributes['key']"
+            f"{converting} may not stand beside JSON here: where it becomes VARIANT, JSON that is nested deeply would "
+            "end the process; use text, or attributes['key']"
         )
 
 
